@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import onnxpool
-from onnxpool.planning import layout, routes, steps
+from onnxpool.planning import layout, planner, steps, ways
 from onnxpool.planning.costs import COSTS, MOVED
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -76,22 +76,37 @@ class Case(NamedTuple):
 class Run(NamedTuple):
     """A forced route, and the seconds of a call."""
 
-    problem: steps.Problem
+    planar: bool  # whether strided channels are made adjacent
     step: str
     seconds: float
 
 
 class Timed(NamedTuple):
-    """A case with its forms, between which the choice is made, and all of its routes."""
+    """A case with all of its routes."""
 
     case: Case
-    problems: list[steps.Problem]
+    register: int  # bytes
+    request: Any
+    memory: Any
     runs: list[Run]
 
-    def regret(self, choice: routes.Choice) -> float:
+    @property
+    def planner(self) -> planner.Planner:
+        """The forms between which the choice is made."""
+        return layout.planner_of(self.request, *self.memory)
+
+    @property
+    def chosen(self) -> tuple[bool, str]:
+        """Whether channels are made adjacent, and the step, as costs choose."""
+        found = self.planner
+        step, place, _ = found.usual
+        return found.is_apart(place), step
+
+    @property
+    def regret(self) -> float:
         """How many times as long as the fastest route the chosen one takes."""
-        taken = {(run.problem.planar, run.step): run.seconds for run in self.runs}
-        return taken[choice.problem.planar, choice.step.name] / min(taken.values())
+        taken = {(run.planar, run.step): run.seconds for run in self.runs}
+        return taken[self.chosen] / min(taken.values())
 
 
 def mixed(rng: np.random.Generator, dtype: str) -> Workload | None:
@@ -182,19 +197,20 @@ def measured(case: Case, rounds: int) -> Timed | None:
     inputs = further(work.operator, some, work.shape, case.layout)
     operator = getattr(onnxpool, work.operator)(**work.attributes, channels_last=last)
     plans: dict[tuple[bool, str], Any] = {}
-    problems: dict[bool, steps.Problem] = {}
     for lanes, step in itertools.product((True, False), COSTED):
-        routes.Forced.lanes, routes.Forced.step = lanes, step.name
+        ways.Forced.lanes, ways.Forced.step = lanes, step.name
         plan = operator._make_plan(shape, x.dtype)  # not a cached one
         if plan._form() is None:
             break
         setup = plan._row_major_pool().setup
-        problem = layout.problem_of(plan.request, setup.form, layout.compiled_for(plan.request)[0])
-        problems.setdefault(problem.planar, problem)
-        plans.setdefault((problem.planar, setup.route), plan)
-    routes.Forced.lanes = routes.Forced.step = None
-    cost = {(planar, step.name): step.cost(problems[planar]) for step in COSTED for planar in problems}
-    most = UNLIKELY * min(cost[route] for route in plans)
+        plans.setdefault((setup.form.apart, setup.route), plan)
+    ways.Forced.lanes = ways.Forced.step = None
+    if len(plans) < 2:
+        return None
+    request, memory = plan.request, plan._row_major()
+    forms = layout.planner_of(request, *memory)
+    cost = {(planar, step): forms.cost(forms.place_of(planar), step) for planar, step in plans}
+    most = UNLIKELY * min(cost.values())
     plans = {route: plan for route, plan in plans.items() if cost[route] <= most}
     if len(plans) < 2:
         return None
@@ -203,24 +219,25 @@ def measured(case: Case, rounds: int) -> Timed | None:
     seconds = [math.inf] * len(calls)
     for _ in range(CONFIRMED if rounds > LEAST_ROUNDS else 1):
         seconds = [*map(min, seconds, fastest(calls, rounds))]
-        runs = [Run(problems[planar], step, taken) for (planar, step), taken in zip(plans, seconds, strict=True)]
-        timed = Timed(case, [problems[planar] for planar in sorted(problems)], runs)
-        if timed.regret(layout.usual_of(timed.problems)) < DOUBTFUL:
+        runs = [Run(planar, step, taken) for (planar, step), taken in zip(plans, seconds, strict=True)]
+        timed = Timed(case, layout.REGISTER, request, memory, runs)
+        if timed.regret < DOUBTFUL:
             break
     return timed
 
 
 def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float]:
     """The amounts of work of a run, and its nanoseconds, for each register full of results."""
-    problem, case = run.problem, timed.case
-    step = next(step for step in COSTED if step.name == run.step)
-    channels = math.prod(case.work.shape[:2])
-    for axis in problem.axes:
-        channels *= axis.out
-    registers = channels * problem.acc_bytes / problem.register
-    times = routes.halo(problem) if problem.planar else 1.0
-    work = {(step.name, unit): amount * times for unit, amount in step.work(problem).items()}
-    work[MOVED, ""] = routes.moved(problem) * times if problem.planar else 0.0
+    forms = timed.planner
+    place = forms.place_of(run.planar)
+    channels = math.prod(timed.case.work.shape[:2])
+    for dim in forms.forms[place].axes:
+        channels *= dim.windows.out
+    registers = channels * forms.acc_bytes / timed.register
+    moved, halo = forms.moved(place)
+    times = halo if run.planar else 1.0
+    work = {(run.step, unit): amount * times for unit, amount in forms.amounts(place, run.step).items()}
+    work[MOVED, ""] = moved * times if run.planar else 0.0
     return work, run.seconds * 1e9 / registers
 
 
@@ -269,15 +286,15 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
 
 def register_of(field: Sequence[Timed]) -> int:
     """The bytes of the registers with which these were timed."""
-    registers = {run.problem.register for timed in field for run in timed.runs}
+    registers = {timed.register for timed in field}
     if len(registers) != 1:
         raise SystemExit(f"The times are those of registers of {sorted(registers)} bytes; each width has its own costs")
     return registers.pop()
 
 
-def name_of(problem: steps.Problem, step: str) -> str:
+def name_of(planar: bool, step: str) -> str:
     """The name of a route, with a T if channels are first transposed to be adjacent."""
-    return f"T{step}" if problem.planar else step
+    return f"T{step}" if planar else step
 
 
 def summary(field: Sequence[Timed], worst: int) -> None:
@@ -285,9 +302,8 @@ def summary(field: Sequence[Timed], worst: int) -> None:
     kinds: dict[str, list[float]] = {}
     lines = []
     for timed in field:
-        choice, case = layout.usual_of(timed.problems), timed.case
-        lost, chosen = timed.regret(choice), name_of(choice.problem, choice.step.name)
-        times = "  ".join(f"{name_of(run.problem, run.step)} {run.seconds * 1e6:.1f}" for run in timed.runs)
+        case, lost, chosen = timed.case, timed.regret, name_of(*timed.chosen)
+        times = "  ".join(f"{name_of(run.planar, run.step)} {run.seconds * 1e6:.1f}" for run in timed.runs)
         lines.append((lost, f"{lost:5.2f}  {times}  chosen {chosen}  {case}"))
         for kind in ("all", "listed" if case.name in WORKLOADS else "random", f"{case.dtype}, channels {case.layout}",
                      chosen):

@@ -24,9 +24,9 @@ from .mutants import Mutant, mutants_of, mutated
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "onnxpool"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-MODULES = ("attributes", "parts", "places", "schemas", "windows", "planning.cutting", "planning.form",
+MODULES = ("attributes", "parts", "places", "schemas", "windows", "planning.cutting",
            "planning.integers", "planning.layout", "planning.orders", "planning.quantisation", "planning.ranges",
-           "planning.regions", "planning.tiles", "planning.unpooling")
+           "planning.regions", "planning.unpooling")
 TESTS = ("tests/operators", "tests/oracle", "tests/kernels", "tests/embedding/test_limits.py")
 QUICK_MODULES = ("windows",)
 QUICK_TESTS = ("tests/operators/test_errors_of_attributes.py", "tests/oracle/test_windows_of_an_axis.py",

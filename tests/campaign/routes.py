@@ -41,15 +41,18 @@ class Always(dict[str, Any]):
 @contextmanager
 def on(way: Any, loops: Counter[str]) -> Iterator[None]:
     """Take this way wherever it fits, in plans of the block, and count the loops that run."""
+    from slow_planner import layout as planned
+    from slow_planner import steps
+
     from onnxpool import clear_caches
     from onnxpool.constants import FEW
-    from onnxpool.planning import layout, steps
+    from onnxpool.planning import layout
 
     setup_of = layout.setup_of
 
     def watched(request: Any, x: Any, results: Any, contiguous: bool, *more: Any) -> Any:
         setup = setup_of(request, x, results, contiguous, *more)
-        problems = layout.problems_of(request, x, results, contiguous)[1]
+        problems = planned.problems_of(request, x, results, contiguous)[1]
         problem = next(one for one in problems if one.planar == setup.form.apart)
         form = FORMS[2 if setup.form.apart else problem.lanes > 1]
         first, *again = [stage.unit for stage in setup.stages]

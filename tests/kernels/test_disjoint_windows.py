@@ -12,7 +12,7 @@ from support import FLOATS
 
 import onnxpool
 from onnxpool import base
-from onnxpool.planning.routes import Forced
+from onnxpool.planning.ways import Forced
 
 INTEGERS = [np.dtype(name) for name in ("uint8", "int8", "int16", "uint16", "int32", "uint64")]
 OWN_MEANS = [np.dtype(name) for name in ("uint8", "int16", "uint16")]

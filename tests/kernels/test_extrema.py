@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import onnxpool
 from onnxpool import base, kernels
-from onnxpool.planning.routes import Forced
+from onnxpool.planning.ways import Forced
 
 pytestmark = pytest.mark.smoke
 

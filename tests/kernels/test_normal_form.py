@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from slow_planner.form import dims_of, forms_of
 
-from onnxpool.planning.form import dims_of, forms_of
 from onnxpool.planning.request import Reduction, Request
 from onnxpool.windows import Axis
 

@@ -7,7 +7,7 @@ import pytest
 
 import onnxpool
 from onnxpool import base, threads
-from onnxpool.planning.routes import Forced
+from onnxpool.planning.ways import Forced
 
 ROW = 64  # bytes of accumulators
 LONG = 2048  # maximum number of values of a row

@@ -19,14 +19,16 @@ from hypothesis import given as drawing
 from hypothesis import strategies as st
 from oracle import axis_windows, expect
 from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
+from slow_planner import layout as planned
+from slow_planner import routes, steps
 from support import same_bits
 
 import onnxpool
 from onnxpool import base, cython_api, kernels, windows
 from onnxpool.constants import FEW
 from onnxpool.onnxruntime import nodes
-from onnxpool.planning import layout, routes, steps
-from onnxpool.planning.routes import Forced
+from onnxpool.planning import costs, layout, planner
+from onnxpool.planning.ways import Forced
 
 pytestmark = pytest.mark.smoke
 
@@ -122,17 +124,18 @@ def test_every_row_of_the_table_is_chosen_for_a_problem(route):
             assert plan.explain().endswith(f"\nroute: {route}")
 
 
-def test_a_record_needs_neither_costs_nor_retries(monkeypatch):
-    """A step without costs is chosen only if it is forced. One without wide accumulators leaves retries to another."""
-    plain = steps.Step("plain", "windows", ("max", "mean"), 1 << 17)
-    monkeypatch.setattr(routes, "STEPS", (*steps.STEPS, plain))
-    problem = steps.Problem("mean", (windows.Axis(24, 22, 3),), items=2, lanes=64, planar=False, itemsize=4,
-                            acc_bytes=4, register=layout.REGISTER, whole=False)
-    assert routes.choose(problem).step is not plain
-    with forced("plain"):
-        assert routes.choose(problem).step is plain
-    step, reduction = steps.retry_of(plain, problem, "float32")
-    assert reduction in step.reductions
+def test_a_step_without_costs_is_chosen_only_if_it_is_forced(monkeypatch):
+    plan = onnxpool.MaxPool(kernel_shape=2, strides=2, channels_last=True).plan((1, 24, 24, 64), np.float32)
+    without = {name: own for name, own in costs.COSTS[layout.REGISTER].items() if name != "direct"}
+    monkeypatch.setitem(costs.COSTS, layout.REGISTER, without)
+    try:
+        planner.prepare(layout.REGISTER)
+        assert plan._row_major_pool().setup.route == "passes"
+        with forced("direct"):
+            assert plan.operator.plan(plan.shape, plan.dtype)._row_major_pool().setup.route == "direct"
+    finally:
+        monkeypatch.undo()
+        planner.prepare(layout.REGISTER)
 
 
 COVERED = [((7, 7), (7, 7)), ((8, 8), (8, 8)), ((13, 13), (13, 13)), ((1, 49), (1, 49)), ((4, 7, 7), (2, 7, 7)),
@@ -149,7 +152,7 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
     x = np.ones(shape, dtype)
     y = plan(x)
-    rows = layout.problems_of(plan.request, x.strides, [y.strides], True)[1][0]
+    rows = planned.problems_of(plan.request, x.strides, [y.strides], True)[1][0]
     lanes = [pool.setup.form.lane.size for pool in plan._pools.values()]
     assert lanes == [512] or (lanes == [1] and steps.is_short(rows))
 
@@ -409,7 +412,7 @@ def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
             assert np.array_equal(first, expected, equal_nan=True), (shape, attributes, x.dtype)
         x = to_last(x)
         plan = made(kind, attributes, last=True).plan(x.shape, x.dtype)
-        slid += steps.slides(layout.problems_of(plan.request, x.strides, [plan(x).strides], True)[1][0])
+        slid += steps.slides(planned.problems_of(plan.request, x.strides, [plan(x).strides], True)[1][0])
     assert slid > 60
 
 
@@ -429,7 +432,7 @@ def test_rows_that_fit_into_registers(kind, dtype):
         if kind != "max" and problem % 4:
             assert np.array_equal(first, expected_results(x, kind, attributes), equal_nan=True), (shape, attributes)
         plan = made(kind, attributes).plan(x.shape, x.dtype)
-        problems = layout.problems_of(plan.request, x.strides, [plan(x).strides], True)[1]
+        problems = planned.problems_of(plan.request, x.strides, [plan(x).strides], True)[1]
         short += any(steps.is_short(each) for each in problems)
     kept = layout.REGISTER >= 64 and (kind != "max" or dtype.itemsize > 1)
     assert short > 15 if kept else short == 0
@@ -490,7 +493,7 @@ def test_windows_that_are_reduced_in_registers(kind, dtype):
         if kind != "max" and problem % 3:
             assert np.array_equal(expected, expected_results(x, kind, attributes), equal_nan=True), (shape, attributes)
         plan = made(kind, attributes).plan(x.shape, x.dtype)
-        problems = layout.problems_of(plan.request, x.strides, [plan(x).strides], True)[1]
+        problems = planned.problems_of(plan.request, x.strides, [plan(x).strides], True)[1]
         folded += any(steps.folded(each) for each in problems)
     assert folded > 12
 

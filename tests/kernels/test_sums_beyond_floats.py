@@ -7,7 +7,7 @@ from support import same_bits, taps, to_last
 
 import onnxpool
 from onnxpool import base, kernels
-from onnxpool.planning.routes import Forced
+from onnxpool.planning.ways import Forced
 
 DTYPES = [np.dtype(t) for t in (ml_dtypes.bfloat16, np.float32)]
 CHANNELS = (1, 2, 3, 5, 17, 34)  # rows that fill registers, and rows that leave a few lanes

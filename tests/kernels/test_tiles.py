@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from slow_planner import tiles
+from slow_planner.tiles import Tile, Work
 
-from onnxpool.planning import tiles
-from onnxpool.planning.tiles import Tile, Work
 from onnxpool.windows import Axis
 
 

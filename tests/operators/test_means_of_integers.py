@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import onnxpool
 from onnxpool.planning.integers import means
-from onnxpool.planning.routes import Forced
+from onnxpool.planning.ways import Forced
 
 pytestmark = pytest.mark.smoke
 

@@ -26,8 +26,8 @@ from truths import truths
 
 import onnxpool
 from onnxpool import base
-from onnxpool.planning.routes import Forced
 from onnxpool.planning.steps import STEPS
+from onnxpool.planning.ways import Forced
 
 PROGRESS_SECONDS = 10
 GUARDED_PAGES = 1 << 14  # of each array: the gaps of arrays with many axes take most

@@ -2,12 +2,13 @@
 
 import itertools
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from onnxpool.planning import layout, steps
+from onnxpool.planning import layout, planner
 from onnxpool.planning.costs import COSTS
 from tools import measure_routes as tool
 
@@ -15,8 +16,11 @@ UNITS = {name: set(costs) for name, costs in COSTS[layout.REGISTER].items()}
 
 
 @pytest.fixture(autouse=True)
-def _restored(monkeypatch: pytest.MonkeyPatch) -> None:
+def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(COSTS, layout.REGISTER, COSTS[layout.REGISTER])
+    yield
+    monkeypatch.undo()
+    planner.prepare(layout.REGISTER)
 
 
 def few(seed: int) -> list[tool.Timed]:
@@ -40,10 +44,11 @@ def test_every_work_has_costs() -> None:
     """A unit of work without costs would be an error when a route is chosen; costs without work mean nothing."""
     for timed in few(1):
         for run in timed.runs:
-            step = next(step for step in steps.STEPS if step.name == run.step)
-            assert set(step.work(run.problem)) <= UNITS[step.name]
-            assert math.isfinite(step.cost(run.problem))
-            assert min(step.work(run.problem).values()) >= 0
+            forms = timed.planner
+            place = forms.place_of(run.planar)
+            assert set(forms.amounts(place, run.step)) == UNITS[run.step]
+            assert math.isfinite(forms.cost(place, run.step))
+            assert min(forms.amounts(place, run.step).values()) >= 0
 
 
 def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,8 +68,9 @@ def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> No
         known.append(timed._replace(runs=runs))
 
     def regret() -> float:
-        return float(np.mean([math.log(timed.regret(layout.usual_of(timed.problems))) for timed in known]))
+        return float(np.mean([math.log(timed.regret) for timed in known]))
 
     before = regret()
     COSTS[layout.REGISTER] = tool.fit(known)
+    planner.prepare(layout.REGISTER)
     assert regret() < before / 2

@@ -40,9 +40,11 @@ def compiled(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{name}_{isa}")
 
 
-pools.use(compiled("units").UNITS)
 REGISTER: int = compiled("units").REGISTER  # bytes
-pools.use(importlib.import_module(f"{__name__}.units_common").UNITS)
+# Capsules with the tables of units.
+units: tuple[object, object] = compiled("units").UNITS, importlib.import_module(f"{__name__}.units_common").UNITS
+for table in units:
+    pools.use(table)
 
 
 def routes() -> list[dict[str, str]]:

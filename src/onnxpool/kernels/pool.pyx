@@ -6,6 +6,7 @@ from libc.stdint cimport INT64_MAX, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from .axes cimport set_axis
 from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
 from .core.floats cimport (
@@ -99,18 +100,6 @@ cdef const Unit* unit_of(str name) except NULL:
 def unit_names():
     """The names of all units that are built."""
     return list(units)
-
-
-cdef set_axis(Axis* axis, source):
-    """Copy an `onnxpool.windows.Axis`."""
-    cdef Py_ssize_t stride = source.stride, dilation = source.dilation
-    axis.size, axis.out, axis.kernel = source.size, source.out, source.kernel
-    axis.dilation = dilation if axis.kernel > 1 else 1
-    axis.stride = stride if axis.out > 1 else 1
-    axis.pad, axis.pad_end = source.pads
-    axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
-    axis.wide = (<double> axis.out * stride + <double> axis.kernel * dilation + axis.size + axis.pad + axis.pad_end
-                 >= 2.0**62)
 
 
 def windows_of(source, Py_ssize_t begin, Py_ssize_t end):

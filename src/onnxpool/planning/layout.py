@@ -8,43 +8,26 @@ import numpy as np
 
 from .. import kernels
 from ..arrays import Array, dtype_name
-from ..constants import CACHE_LINE, FEW
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import pool as pools
 from ..windows import Axis, largest_divisor
-from . import costs, integers, orders, ranges, routes, steps, tiles
-from .form import Form, forms_of
+from . import costs, integers, orders, planner, ranges, steps
+from .planner import Planner
 from .reductions import KINDS
 from .request import Request
-from .steps import Problem, Step
-from .tiles import Tile
+from .setup import Form, Stage
 from .ways import ROOMS, Way, learned
 
 MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
 MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
-VECTOR = 64  # bytes of the widest register
-# Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread; the figures are the
-# times of these relative to it.
-PLANAR_ROOM = 1 << 17  # 1.04, 1.00
-LINE_ROOM = 1 << 16  # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
-LONG_ROOM = 900_000  # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
-LONG_LANES = 1 << 13  # minimum bytes of lanes of a tile that is cut, where windows of many taps are read one by one
 COPY = steps.unit_of(*steps.COPY)
 REGISTER = costs.nearest(kernels.REGISTER)
 NO_ORDER = orders.Order()
 
-
-class Stage(NamedTuple):
-    """A unit and its tiles."""
-
-    unit: str
-    by_axis: bool  # whether rows must be contiguous
-    gathers: bool  # whether it reads strided elements itself
-    shares: bool  # whether several threads can share a tile
-    divides: bool  # whether it finishes means by divisions
-    tile: Tile
-    divided: Tile  # the tile of a task where several threads divide the work
+for table in kernels.units:
+    planner.use(table)
+planner.prepare(REGISTER)
 
 
 class Valid(NamedTuple):
@@ -152,28 +135,14 @@ def counts_beyond(request: Request) -> bool:
     return across * len(along) > MOST_PLACES
 
 
-def problem_of(request: Request, form: Form, name: str) -> Problem:
-    """The problem for which a step of this reduction is chosen."""
-    itemsize = request.dtype.itemsize
-    axes = tuple([dim.windows for dim in form.axes if dim.windows is not None])
-    whole = request.reduction.whole
-    return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
-                   itemsize=itemsize, acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes),
-                   register=REGISTER, whole=whole, joined=form.joined(dict(request.windows)) if whole else 1)
-
-
-def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
-                name: str | None = None) -> tuple[list[Form], list[Problem]]:
-    """The forms of a request for these strides, and the problem of each. `name` is the reduction of its units."""
-    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    name = name or compiled_for(request)[0]
-    return forms, [problem_of(request, form, name) for form in forms]
+def planner_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Planner:
+    """The forms of a request for these strides."""
+    return Planner(request, x, results, contiguous, compiled_for(request)[0])
 
 
 def key_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> str:
     """The problem as text: all that the fastest way can depend on."""
-    forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    return key_in(request, x, results, forms[0])
+    return key_in(request, x, results, planner_of(request, x, results, contiguous).forms[0])
 
 
 def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], form: Form) -> str:
@@ -190,8 +159,8 @@ def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
 def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
              contiguous: bool) -> dict[Way, pools.Pool]:
     """A pool for each way to solve a problem, unless it does the same as that of another. The usual way comes first."""
-    choices = choices_of(problems_of(request, x, results, contiguous)[1])
-    ways = [Way(choice.step.name, choice.problem.planar, room) for room in ROOMS for choice in choices]
+    choices = choices_of(planner_of(request, x, results, contiguous))
+    ways = [Way(step, adjacent, room) for room in ROOMS for step, adjacent in choices]
     found: dict[Any, tuple[Way, Setup]] = {}
     for way in ways:
         setup = setup_of(request, x, results, contiguous, way)
@@ -199,18 +168,17 @@ def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     return {way: pools.Pool(setup) for way, setup in found.values()}
 
 
-def usual_of(problems: Sequence[Problem]) -> routes.Choice:
-    """The step and form that costs choose."""
-    return routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
-
-
-def choices_of(problems: Sequence[Problem]) -> list[routes.Choice]:
-    """All steps and forms that solve a problem with the same bits. The usual one comes first."""
-    usual = usual_of(problems)  # in another form, the sums of whole channels have another order
-    others = [routes.Choice(problem, step, math.inf)
-              for problem in problems for step in steps.STEPS if step.fits(problem)
-              and (step, problem) != (usual.step, usual.problem) and (problem is usual.problem or not step.whole)]
-    return [usual, *others]
+def choices_of(planner: Planner) -> list[tuple[str, bool]]:
+    """
+    All steps that solve a problem with the same bits, and whether strided lanes are made adjacent for them. The usual
+    one comes first.
+    """
+    step, form, _ = planner.usual
+    usual = step, planner.is_apart(form)
+    whole = [record.name for record in steps.STEPS if record.whole]  # in another form, sums have another order
+    others = [(name, planner.is_apart(i)) for i, names in enumerate(planner.fitting) for name in names
+              if i == form or name not in whole]
+    return [usual, *[choice for choice in others if choice != usual]]
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
@@ -235,77 +203,26 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     if counts_beyond(request):
         raise PoolError(f"MaxPool: windows or planes of more than {MOST_PLACES} places of {dtype} have no compiled "
                         f"indices; give a dtype of 64 bits", "MaxPool", "X", value=dtype)
-    forms, problems = problems_of(request, x, results, contiguous, name)
+    planner = Planner(request, x, results, contiguous, name)
     if way is None and learned:
-        way = learned.get(key_in(request, x, results, forms[0]))
-    if way is None:
-        choice = usual_of(problems)
-    else:
-        choices = choices_of(problems)
-        fitting = [choice for choice in choices if (choice.step.name, choice.problem.planar) == way[:2]]
-        choice = fitting[0] if fitting else choices[0]
-    problem, step, form = choice.problem, choice.step, forms[problems.index(choice.problem)]
+        way = learned.get(key_in(request, x, results, planner.forms[0]))
+    step, place, _ = planner.usual
+    if way is not None:
+        choices = choices_of(planner)
+        step, adjacent = way[:2] if way[:2] in choices else choices[0]
+        place = planner.place_of(adjacent)
     own = "bfloat16" if dtype == "float16" and request.dtype.kind != "f" else dtype
     low, high = ranges.safe_range(reduction, own)
     retries = name == reduction.name and ranges.retries(reduction, own)
     reports = name == "valid_mean" and ranges.retries(reduction, own)
-    least, largest = ranges.harmless(reduction, own, problem.axes) if retries or reports else (0.0, math.inf)
-    groups = math.prod([dim.size for dim in form.groups])
-    return Setup(axes=problem.axes, joined=problem.joined, form=form, itemsize=problem.itemsize,
-                 acc_bytes=problem.acc_bytes, digits=DTYPES[own].digits,
+    form, axes, joined, acc_bytes, stages = planner.solve(step, place, dtype, own if retries else None,
+                                                          way.room if way else 1.0)
+    least, largest = ranges.harmless(reduction, own, axes) if retries or reports else (0.0, math.inf)
+    return Setup(axes=axes, joined=joined, form=form, itemsize=request.dtype.itemsize,
+                 acc_bytes=acc_bytes, digits=DTYPES[own].digits,
                  p=-reduction.p if reduction.skips else reduction.p, divides=name == "mean", low=low, high=high,
                  order=order, valid=valid_of(request, name) if reduction.skips else ALL_VALID,
                  reports=reports, is_other=request.dtype.kind not in "fi",
                  few=name == "integer_mean" and integers.has_few_taps(request),
-                 careful=step.divides or largest_divisor(problem.axes) > MOST_CORRECTED,
-                 least=least, largest=largest, indexed=reduction.indexed, copy=COPY,
-                 route=step.name, stages=stages_of(problem, step, groups, dtype, own if retries else None,
-                                                   contiguous, way.room if way else 1.0))
-
-
-def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retried: str | None, contiguous: bool,
-              share: float) -> tuple[Stage, ...]:
-    """The chosen step with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
-    `retried`."""
-    axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
-    most = steps.lanes_of(problem) if planar else lanes
-    room = PLANAR_ROOM if planar else step.room
-    least = CACHE_LINE if planar and not step.whole else step.least_lanes  # transposed lanes are adjacent in any tile
-    if not step.whole and max([axis.most for axis in axes]) > FEW:
-        room, least = LONG_ROOM if len(axes) > 1 else LINE_ROOM, CACHE_LINE
-        if step.by_axis and not planar and axes[0].kernel > FEW and steps.alone(problem, axes[0], lanes):
-            least = LONG_LANES
-    room = int(share * room) if share * room < tiles.MOST else tiles.MOST
-    # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
-    stays = not planar and step.in_place and (step.gathers or contiguous)
-    # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
-    free = 0 if planar or (step.copies_in_room and not stays) else tiles.MOST - room
-    work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=planar)
-
-    extents = groups, problem.items, lanes
-    least, grain = least // itemsize, VECTOR // itemsize
-
-    def stage(step: Step, reduction: str, dtype: str, room: int, alone: int = 1, together: int = 1,
-              **limits: Any) -> Stage:
-        unit = steps.unit_of(step.name, reduction, dtype)
-
-        def volume(tile: Tile) -> int:
-            scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, lanes, problem.joined)
-            held = tiles.results(tile) if stays else tiles.elements(axes, tile)
-            near = tiles.reused(axes, tile) if stays and step.rereads else 0
-            return scratch + max(near * itemsize, held * itemsize - free)
-
-        tile = divided = tiles.cut(axes, extents, volume, room, work, **limits)
-        if alone > 1:
-            tile = divided = tiles.divide(axes, extents, tile, alone, work, least, grain)
-        if together > alone:
-            divided = tiles.divide(axes, extents, tile, together, work, least, grain)
-        return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, step.divides, tile,
-                     divided)
-
-    first = stage(step, problem.reduction, dtype, room, *tiles.tasks_of(axes, extents), lane_values=(least, most),
-                  grain=grain)
-    if retried is None:
-        return (first,)
-    other, reduction = steps.retry_of(step, problem, retried)
-    return first, stage(other, reduction, retried, max(room, LONG_ROOM), within=first.tile)
+                 careful=stages[0].divides or largest_divisor(axes) > MOST_CORRECTED,
+                 least=least, largest=largest, indexed=reduction.indexed, copy=COPY, route=step, stages=stages)

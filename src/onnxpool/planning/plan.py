@@ -487,13 +487,17 @@ class WindowPlan(kernels.PlainCall, Reducing):
         """The pool for arrays of these strides, among the given ones or those of the plan."""
         return self._pool_for(*self._memory(x, y, indices), self._pools if pools is None else pools)
 
-    def _row_major_pool(self) -> kernels.Pool:
-        """The pool for row-major arrays."""
+    def _row_major(self) -> Memory:
+        """The memory of row-major arrays."""
         itemsize = self.request.dtype.itemsize
         x, y, indices = (tuple(step * size * (n > 1) for step, n in zip(row_major(shape), shape, strict=True))
                          for shape, size in ((self.shape, itemsize), (self.output_shape, itemsize),
                                              (self.output_shape, INDEX.itemsize)))
-        return self._pool_for(x, (y, indices) if self.reduction.indexed else (y,), True, self._pools)
+        return x, (y, indices) if self.reduction.indexed else (y,), True
+
+    def _row_major_pool(self) -> kernels.Pool:
+        """The pool for row-major arrays."""
+        return self._pool_for(*self._row_major(), self._pools)
 
     def _pool_for(self, x: Strides, results: tuple[Strides, ...], contiguous: bool,
                   pools: kernels.Pools) -> kernels.Pool:

@@ -35,6 +35,13 @@ class Way(NamedTuple):
     threads: int = 0
 
 
+class Forced:
+    """For tests and measurements: forces a step wherever it fits, and rows or lanes."""
+
+    step: str | None = None
+    lanes: bool | None = None
+
+
 learned: dict[str, Way] = {}  # by problem, as `layout.key_of` writes it
 
 

@@ -16,6 +16,8 @@ typedef struct {
     ptrdiff_t kernel, stride, dilation;
     ptrdiff_t pad, pad_end;                    /* elements of padding before the first element and after the last one */
     ptrdiff_t begin, end;                      /* the interior: windows whose taps are all inside */
+    ptrdiff_t span;                            /* places from the first tap of a window to the last one, or MOST_PLACES */
+    ptrdiff_t most;                            /* taps of a window that can be inside */
     int counts_pads;                           /* whether padding counts in the divisor of means */
     int wide;                                  /* whether sums and products of these numbers may exceed 64 bits */
 } Axis;
@@ -33,8 +35,14 @@ __extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and the
 typedef int64_t wide_int;
 #endif
 
-/* The places from the first tap of a window to the last one. */
-static inline ptrdiff_t span_of(const Axis *a) { return (a->kernel - 1) * a->dilation + 1; }
+/* The places that so many windows read, with those in the padding between them; at most MOST_PLACES. */
+static const ptrdiff_t ONNXPOOL_MOST_PLACES = PTRDIFF_MAX / 2;
+static inline ptrdiff_t padded(const Axis *a, ptrdiff_t windows) {
+    if (!a->wide)
+        return (windows - 1) * a->stride + a->span;
+    const wide_int places = (wide_int)(windows - 1) * a->stride + (wide_int)(a->kernel - 1) * a->dilation + 1;
+    return places < ONNXPOOL_MOST_PLACES ? (ptrdiff_t)places : ONNXPOOL_MOST_PLACES;
+}
 
 /* The distance from one tap to the next, if places are `step` apart. It wraps only if no two taps are inside. */
 static inline ptrdiff_t tap_distance(const Axis *a, ptrdiff_t step) {
@@ -51,7 +59,7 @@ static inline void elements_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, pt
 
 /* Whether none of the windows [begin, end) lies wholly in the padding at either end. */
 static inline int touch(const Axis *a, ptrdiff_t begin, ptrdiff_t end) {
-    return !a->wide && begin * a->stride + span_of(a) > a->pad && (end - 1) * a->stride < a->size + a->pad;
+    return !a->wide && begin * a->stride + a->span > a->pad && (end - 1) * a->stride < a->size + a->pad;
 }
 
 /* Those windows of [begin, end) that do not. */
@@ -143,7 +151,7 @@ static inline ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const W
 
 /* The windows of [w, end) that lie before the array, or behind it. The first one has no taps. */
 static inline ptrdiff_t outside(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
-    const int64_t place = (int64_t)w * a->stride - a->pad, behind = place + span_of(a);
+    const int64_t place = (int64_t)w * a->stride - a->pad, behind = place + a->span;
     const int64_t n = behind <= 0 ? -behind / a->stride + 1 : place >= a->size ? end - w : 1; /* 1: between two taps */
     return n < end - w ? (ptrdiff_t)n : end - w;
 }

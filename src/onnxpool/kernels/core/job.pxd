@@ -5,7 +5,7 @@ cdef extern from "job.h" nogil:
     const Py_ssize_t TOO_LARGE "ONNXPOOL_TOO_LARGE"
 
     ctypedef struct Axis:
-        Py_ssize_t size, out, kernel, stride, dilation, pad, pad_end, begin, end
+        Py_ssize_t size, out, kernel, stride, dilation, pad, pad_end, begin, end, span, most
         int counts_pads, wide
 
     ctypedef struct Window:
@@ -15,7 +15,7 @@ cdef extern from "job.h" nogil:
         Py_ssize_t n
         Window window
 
-    Py_ssize_t span_of(const Axis* axis) noexcept
+    Py_ssize_t padded(const Axis* axis, Py_ssize_t windows) noexcept
     Py_ssize_t tap_distance(const Axis* axis, Py_ssize_t step) noexcept
     void elements_of(const Axis* axis, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t* low, Py_ssize_t* high) noexcept
     bint touch(const Axis* axis, Py_ssize_t begin, Py_ssize_t end) noexcept

@@ -1,6 +1,6 @@
 """The rows of windows of a tile of at most three axes, for loops that need no scratch memory."""
 from .element cimport elem_t
-from .job cimport FEW, Axis, Run, Tile, Window, run_at, span_of, window_at
+from .job cimport FEW, Axis, Run, Tile, Window, run_at, window_at
 
 cdef enum:
     MOST_RUNS = 2 * FEW  # of rows: a window that overhangs an end is a run of its own
@@ -27,7 +27,7 @@ cdef struct Planes:
 
 cdef inline bint is_covered(const Axis* axis) noexcept nogil:
     """Whether every window has a tap inside, and few taps."""
-    return (not axis.wide and axis.kernel <= FEW and axis.dilation <= axis.size and axis.pad < span_of(axis)
+    return (not axis.wide and axis.kernel <= FEW and axis.dilation <= axis.size and axis.pad < axis.span
             and (axis.out - 1) * axis.stride - axis.pad < axis.size)
 
 

@@ -28,7 +28,7 @@ from .element cimport (
     width,
     write,
 )
-from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, bits_of, elements_of, fetch, round_up, span_of
+from .job cimport CACHE_LINE, FEW, MOST_AXES, Axis, Rule, Tile, bits_of, elements_of, fetch, round_up
 
 cdef enum:
     SLACK = 8 * LANES     # values after an area that loops may read or write
@@ -96,14 +96,14 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last]
     cdef bint strided = axis.stride > 1 and axis.out > 1 and tile.most_lanes < LANES
     layout.begin = tile.begin[last] * axis.stride - axis.pad
-    layout.places = (windows - 1) * axis.stride + span_of(axis)
+    layout.places = (windows - 1) * axis.stride + axis.span
     layout.low = min(max(0, layout.begin), layout.begin + layout.places)  # all of a row may be before the first element
     layout.high = max(layout.low, min(axis.size, layout.begin + layout.places))
     layout.split, layout.joined = 0, 0
     if strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis) and not starts_as_tree(tile):
         layout.split = axis.stride
         # Windows without padding that share no place, if other axes are reduced before the last one.
-        if span_of(axis) == axis.kernel <= axis.stride and tile.rank <= 2 and layout.high - layout.low == layout.places:
+        if axis.span == axis.kernel <= axis.stride and tile.rank <= 2 and layout.high - layout.low == layout.places:
             layout.joined = axis.kernel
     layout.picked = strided and not layout.split
     layout.folded = tile.all_lanes == 1 and is_folded(axis)
@@ -184,7 +184,7 @@ cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
     for a in range(last):
         axis = &tile.axis[a]
         layout.rows[a].windows = tile.end[a] - tile.begin[a]
-        layout.rows[a].n = (layout.rows[a].windows - 1) * axis.stride + span_of(axis)
+        layout.rows[a].n = (layout.rows[a].windows - 1) * axis.stride + axis.span
         layout.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_tree(&tile.axis[a]):
             layout.rows[a].n = min(layout.rows[a].n, axis.size)

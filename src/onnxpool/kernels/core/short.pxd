@@ -27,7 +27,7 @@ from .element cimport (
     within_of,
     within_t,
 )
-from .job cimport FEW, Axis, Rule, Run, Tile, ceil_div, fetch, run_at, span_of
+from .job cimport FEW, Axis, Rule, Run, Tile, ceil_div, fetch, run_at
 from .planes cimport MOST_RUNS, Planes, RowRun, has_planes, next_run, start_planes
 
 cdef enum:
@@ -65,10 +65,10 @@ cdef inline bint is_short(const Tile* tile) noexcept nogil:
         return False
     if not has_planes(tile):
         return False
-    places = (axis.out - 1) * axis.stride + span_of(axis)
+    places = (axis.out - 1) * axis.stride + axis.span
     if axis.stride > 1:
         return places <= 2 * LANES
-    return places <= MOST_REGISTERS * LANES and span_of(axis) <= LANES
+    return places <= MOST_REGISTERS * LANES and axis.span <= LANES
 
 
 cdef inline void count_along(const Tile* tile, Places* s, Py_ssize_t windows) noexcept nogil:
@@ -107,7 +107,7 @@ cdef inline void prepare_short(const Tile* tile, Short* s, Places* of) noexcept 
     cdef uint8_t[LANES] picked
     s.windows, s.rule, s.places, s.careful = tile.end[last] - tile.begin[last], tile.rule, of, tile.rule.careful
     s.x, s.y, s.taps = tile.begin[last] * axis.stride - axis.pad, tile.begin[last], axis.kernel
-    places = reach + span_of(axis)
+    places = reach + axis.span
     s.registers, s.results = ceil_div(places, LANES), ceil_div(s.windows, LANES)
     for k in range(s.registers):
         of.within[k] = within_of(-s.x - k * LANES, axis.size - s.x - k * LANES)

@@ -4,7 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .costs import COSTS, MOVED
+from onnxpool.planning.costs import COSTS, MOVED
+from onnxpool.planning.ways import Forced
+
 from .steps import MOVES, STEPS, Problem, Step, taps_inside
 
 TILE = 512  # places of a tile whose channels are made adjacent
@@ -41,13 +43,6 @@ def halo(problem: Problem) -> float:
                 read = max(most, min(read, taps_inside(axis) * axis.out))
             times *= read / most
     return times
-
-
-class Forced:
-    """For tests and measurements: forces a step wherever it fits, and rows or lanes."""
-
-    step: str | None = None
-    lanes: bool | None = None
 
 
 def fitting(problem: Problem) -> list[Step]:

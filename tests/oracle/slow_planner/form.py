@@ -3,8 +3,8 @@
 from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
-from ..windows import Axis
-from .request import Request
+from onnxpool.planning.request import Request
+from onnxpool.windows import Axis
 
 
 class Dim(NamedTuple):

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..windows import Axis, ceil_div
+from onnxpool.windows import Axis, ceil_div
 
 MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
 # Windows that nearly take these bytes, or more, leave so little room that tiles would read the same elements again and

@@ -1,0 +1,17 @@
+"""The windows along an axis, as loops see them, from those of Python."""
+from .core.job cimport Axis, padded
+
+
+cdef inline int set_axis(Axis* axis, source) except -1:
+    """Copy an `onnxpool.windows.Axis`. Distances that no two taps or windows have are 1."""
+    cdef Py_ssize_t stride = source.stride, dilation = source.dilation
+    axis.size, axis.out, axis.kernel = source.size, source.out, source.kernel
+    axis.dilation = dilation if axis.kernel > 1 else 1
+    axis.stride = stride if axis.out > 1 else 1
+    axis.pad, axis.pad_end = source.pads
+    axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
+    axis.most = source.most
+    axis.wide = (<double> axis.out * stride + <double> axis.kernel * dilation + axis.size + axis.pad + axis.pad_end
+                 >= 2.0**62)
+    axis.span = 1 + (axis.kernel - 1) * axis.dilation if not axis.wide else padded(axis, 1)
+    return 0

@@ -1,0 +1,78 @@
+"""Routes: choosing the step that solves a problem, and whether strided channels are made adjacent for it."""
+
+cdef enum:
+    TILE = 512  # places of a tile whose channels are made adjacent
+    ANY = -1    # no step, or no form, is forced
+
+cdef int forced_step = ANY, forced_lanes = ANY
+
+
+cdef struct Choice:
+    # A step that solves a problem: its place in the table, the place of the form, and its cost.
+    int step, form
+    double cost
+
+
+cdef double moved(const Problem* p) noexcept nogil:
+    """The registers of elements and results that are moved per register of results."""
+    cdef double amount = 1
+    cdef int a
+    for a in range(p.rank):
+        amount *= <double> read_by(&p.axes[a], p.axes[a].out) / or_one(p.axes[a].out)
+    return (amount + 1) * moves_of(p.itemsize) * 4 / p.acc_bytes
+
+
+cdef double halo(const Problem* p) noexcept nogil:
+    """
+    The average number of times that tiles read a place, if channels are made adjacent tile by tile. They read none more
+    often than windows have taps.
+    """
+    cdef Py_ssize_t side = <Py_ssize_t> rint(pow(TILE, 1.0 / p.rank))  # windows of a tile along each axis
+    cdef double times = 1, read, most
+    cdef const Axis* axis
+    cdef int a
+    for a in range(p.rank):
+        axis = &p.axes[a]
+        if axis.out > side:
+            read, most = <double> read_by(axis, side) * axis.out / side, <double> read_by(axis, axis.out)
+            if 2 * (axis.end - axis.begin) < axis.out:  # most windows overhang, so some may have no tap
+                read = max(most, min(read, taps_inside(axis) * axis.out))
+            times *= read / most
+    return times
+
+
+cdef Choice choose(const Problem* p, const Problem* fitted, int form) noexcept nogil:
+    """The cheapest of the steps that fit another form of the problem, or the first one if none has costs."""
+    cdef Choice choice = Choice(ANY, form, HUGE_VAL)
+    cdef bint forced = forced_step != ANY and fits(&table[forced_step], fitted)
+    cdef double cost
+    cdef int s
+    for s in range(STEPS):
+        if s != forced_step if forced else not fits(&table[s], fitted):
+            continue
+        if choice.step == ANY:
+            choice.step = s
+        if table[s].costed:
+            cost = cost_of(&table[s], p)
+            if cost < choice.cost:
+                choice.step, choice.cost = s, cost
+    return choice
+
+
+cdef Choice choose_between(const Problem* rows, const Problem* lanes) noexcept nogil:
+    """The cheaper of two forms, which the same steps fit: reducing items row by row, or strided lanes made adjacent."""
+    cdef Choice by_rows, by_lanes
+    cdef double moving = moving_cost * moved(lanes), cost
+    if forced_lanes != ANY:
+        return choose(lanes, lanes, 1) if forced_lanes else choose(rows, rows, 0)
+    by_rows = choose(rows, rows, 0)
+    if moving >= by_rows.cost:  # not even free reductions would pay for the copies
+        return by_rows
+    by_lanes = choose(lanes, rows, 1)
+    cost = by_lanes.cost + moving
+    return by_lanes if cost < by_rows.cost and cost * halo(lanes) < by_rows.cost else by_rows
+
+
+cdef Choice usual_of(const Problem* problems, int forms) noexcept nogil:
+    """The step and form that costs choose."""
+    return choose(problems, problems, 0) if forms == 1 else choose_between(problems, problems + 1)

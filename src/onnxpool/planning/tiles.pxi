@@ -1,0 +1,296 @@
+"""Tiles: how many windows along each axis, items and lanes a step processes at a time.
+
+Tiles never change a bit of a result. They determine the working set, and how threads can share the work.
+"""
+
+cdef enum:
+    MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs: callers are promised about 1 MiB
+    # Windows that nearly take these bytes, or more, leave so little room that tiles would read the same elements again
+    # and again. Their tiles may take twice as much as a window.
+    LARGE_WINDOW = 800_000
+    MOST_WINDOWS = 2
+    # A problem that several threads solve has 4 to 16 tasks of about LARGE elements and results, unless it is smaller.
+    # With 16 tasks, whose tiles read more of their borders again, and from twice as many elements on, two threads took
+    # 1.2 times as long (Zen 3, float32, channels last, 0.5 to 4 MB).
+    FEWEST_TASKS = 4
+    MOST_TASKS = 16
+    LARGE = 1 << 17
+    LONGEST = 1 << 24  # maximum elements and results of a task, after which the calling thread checks for signals
+    # The work of two half tiles relative to a whole one, in tenths, as measured on Zen 3 with one thread.
+    UNCHANGED = 10
+    MOST_EXTRA = 16    # the maximum, unless memory demands more
+    HALVED_LANES = 12  # for lanes that fill cache lines,
+    FEW_LANES = 20     # and for others
+    INDIVISIBLE = 1 << 30
+    # Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread; the figures are
+    # the times of these relative to it.
+    PLANAR_ROOM = 1 << 17  # 1.04, 1.00
+    LINE_ROOM = 1 << 16    # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
+    LONG_ROOM = 900_000    # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
+    LONG_LANES = 1 << 13   # minimum bytes of lanes of a tile that is cut, if windows of many taps are read one by one
+
+
+cdef struct Tile:
+    # The extents of a tile.
+    Py_ssize_t items, lanes
+    Py_ssize_t[MOST_AXES] windows
+
+
+cdef struct Stage:
+    # A step with its tiles, and the tiles of tasks if several threads divide the work.
+    int step, kind, dtype
+    Tile tile, divided
+
+
+cdef struct Cutting:
+    # All that decides the tiles of a stage.
+    const Problem* problem
+    Scratch scratch
+    double groups
+    Py_ssize_t free, least, grain  # bytes that copies may take beside scratch memory; lanes of a tile that is cut
+    bint stays                     # whether elements stay in place
+    bint rereads                   # whether a row of windows reads elements that the previous row has read
+    bint by_axis                   # whether axes are reduced one after the other, so that each pass reads padding
+
+
+cdef inline Py_ssize_t read_by(const Axis* axis, Py_ssize_t windows) noexcept nogil:
+    """The maximum number of elements that this many neighbouring windows read."""
+    return min(axis.size, padded(axis, windows))
+
+
+cdef inline double results_of(const Problem* p, const Tile* tile) noexcept nogil:
+    cdef double total = <double> tile.lanes * tile.items
+    cdef int a
+    for a in range(p.rank):
+        total *= tile.windows[a]
+    return total
+
+
+cdef inline double places_of(const Problem* p, const Tile* tile, bint row) noexcept nogil:
+    """The number of places that the windows of a tile read, or a row of them."""
+    cdef double total = 1
+    cdef int a
+    for a in range(p.rank):
+        total *= read_by(&p.axes[a], 1 if row and a == 0 else tile.windows[a])
+    return total
+
+
+cdef double volume(const Cutting* c, const Tile* tile) noexcept nogil:
+    """The bytes that a tile takes: scratch memory, and elements and results that are copied or soon read again."""
+    cdef const Problem* p = c.problem
+    cdef Py_ssize_t[MOST_AXES] zero
+    cdef LoopTile own
+    cdef double held = results_of(p, tile), near = 0
+    memset(&own, 0, sizeof(LoopTile))
+    memset(zero, 0, p.rank * sizeof(Py_ssize_t))
+    own.axis, own.rank, own.joined, own.items, own.lanes = p.axes, p.rank, p.joined, 1, tile.lanes
+    own.all_lanes, own.most_lanes, own.begin, own.end = max(<Py_ssize_t> 1, p.lanes), tile.lanes, zero, tile.windows
+    if not c.stays:
+        held += places_of(p, tile, False) * tile.lanes * tile.items
+    elif c.rereads:
+        near = places_of(p, tile, True) * tile.lanes
+    return <double> c.scratch(&own) + max(near * p.itemsize, held * p.itemsize - c.free)
+
+
+cdef inline int tenths(double ratio) noexcept nogil:
+    """A ratio in tenths, rounded by its exact value, halves to even."""
+    cdef double n = rint(ratio * 10), rest = fma(ratio, 10, -n)
+    return <int> n + (rest > 0.5) - (rest < -0.5)
+
+
+cdef double passed(const double* read, const double* windows, int rank) noexcept nogil:
+    """The number of places that all passes read and write."""
+    cdef double total, left = 1
+    cdef int a
+    for a in range(rank):
+        left *= read[a]
+    total = left
+    for a in range(rank):
+        left = left / read[a] * windows[a]
+        total += left
+    return total
+
+
+cdef int cheapest_half(const Cutting* c, const Py_ssize_t* windows, int* axis) noexcept nogil:
+    """
+    The least work of two halves relative to the whole, in tenths, and the axis whose windows are halved for it. The
+    last axis stays whole while there are several rows that a transposition reads in order.
+    """
+    cdef const Axis* axes = c.problem.axes
+    cdef double[MOST_AXES] read, counts
+    cdef double whole = 1, rows = 1
+    cdef Py_ssize_t half
+    cdef int a, more, least = INDIVISIBLE, rank = c.problem.rank
+    if c.by_axis:
+        for a in range(rank):
+            read[a], counts[a] = <double> padded(&axes[a], windows[a]), windows[a]
+        whole = passed(read, counts, rank)
+    for a in range(rank - 1):
+        rows *= windows[a]
+    axis[0] = -1
+    for a in range(rank):
+        if windows[a] <= 1 or (a == rank - 1 and c.problem.planar and rows > 1):
+            continue
+        half = (windows[a] + 1) // 2
+        if c.by_axis:
+            read[a], counts[a] = <double> padded(&axes[a], half), half
+            more = tenths(2 * passed(read, counts, rank) / whole)
+            read[a], counts[a] = <double> padded(&axes[a], windows[a]), windows[a]
+        else:
+            more = tenths(2.0 * read_by(&axes[a], half) / read_by(&axes[a], windows[a]))
+        if more < least:
+            least, axis[0] = more, a
+    return least
+
+
+cdef int halved(const Cutting* c, const Tile* tile, Tile* smaller) noexcept nogil:
+    """Halve a tile where that adds the least work, and return the factor by which work grows, in tenths."""
+    cdef int more, axis, by_lanes
+    cdef bint many = tile.lanes >= 2 * c.least
+    smaller[0] = tile[0]
+    if tile.items > 1:
+        smaller.items = (tile.items + 1) // 2
+        return UNCHANGED
+    more = cheapest_half(c, tile.windows, &axis)
+    by_lanes = HALVED_LANES if many else FEW_LANES if tile.lanes > 1 else INDIVISIBLE
+    if by_lanes < more:
+        smaller.lanes = ceil_div(tile.lanes, 2 * c.grain) * c.grain if many else ceil_div(tile.lanes, 2)
+        return by_lanes
+    if axis >= 0:
+        smaller.windows[axis] = (tile.windows[axis] + 1) // 2
+    return more
+
+
+cdef void cut(const Cutting* c, double room, Tile* tile) noexcept nogil:
+    """Halve a tile while that costs little, until it fits into its room; above MOST bytes, whatever it costs."""
+    cdef Tile smaller, single
+    cdef double held = volume(c, tile), fits, window
+    cdef bint wanted
+    cdef int a, more
+    while True:
+        wanted = held > room
+        if not wanted and held <= MOST:
+            return
+        more = halved(c, tile, &smaller)
+        fits = volume(c, &smaller)
+        if not wanted or more > MOST_EXTRA:
+            single.items, single.lanes = 1, min(tile.lanes, c.least)
+            for a in range(c.problem.rank):
+                single.windows[a] = 1
+            window = volume(c, &single)
+            if held <= max(max(<double> MOST, fits), MOST_WINDOWS * window if window > LARGE_WINDOW else 0.0):
+                return
+        tile[0], held = smaller, fits
+
+
+cdef inline double tiles_of(const Cutting* c, const Tile* tile) noexcept nogil:
+    """The number of tiles for each tile of items."""
+    cdef double count = c.groups * ceil_div(c.problem.lanes, tile.lanes)
+    cdef int a
+    for a in range(c.problem.rank):
+        count *= ceil_div(c.problem.axes[a].out, tile.windows[a])
+    return count
+
+
+cdef void divide(const Cutting* c, double tasks, Tile* tile) noexcept nogil:
+    """Take a part of a tile, so that there are enough tasks, if that costs little. Items are always halved first."""
+    cdef Py_ssize_t items = c.problem.items, part = items
+    cdef double others = tiles_of(c, tile)
+    cdef Tile smaller
+    while part > 1 and ceil_div(items, part) * others < tasks:
+        part = (part + 1) // 2
+    tile.items = min(part, tile.items)
+    while ceil_div(items, part) * others < tasks and halved(c, tile, &smaller) <= MOST_EXTRA:
+        tile[0], others = smaller, tiles_of(c, &smaller)
+
+
+cdef void tasks_of(const Problem* p, double groups, double* alone, double* together) noexcept nogil:
+    """The minimum numbers of tasks of a problem, for one thread and for several, if it can be divided so far."""
+    cdef double elements = 1, results = 1, amount
+    cdef int a
+    for a in range(p.rank):
+        elements, results = elements * p.axes[a].size, results * p.axes[a].out
+    amount = (elements + results) * groups * p.items * p.lanes
+    alone[0], together[0] = max(1.0, floor(amount / LONGEST)), 1
+    if amount >= LARGE:
+        together[0] = max(alone[0], min(<double> MOST_TASKS, max(<double> FEWEST_TASKS, floor(amount / LARGE))))
+
+
+cdef void retry_of(const Step* step, const Problem* p, int dtype, Stage* again) noexcept nogil:
+    """
+    The step that computes suspect results of a step again, and its reduction. The step is its retry, itself, or the
+    first one that takes them.
+    """
+    cdef Problem other = p[0]
+    cdef Py_ssize_t taps = 0
+    cdef int s
+    again.dtype = dtype
+    again.kind = wide
+    if kinds[p.kind].is_mean and units[WHOLE][double_mean][dtype] != NULL:
+        again.kind = double_mean
+    other.kind = again.kind
+    for s in range(p.rank):
+        taps = max(taps, p.axes[s].kernel)
+    if step.retry >= 0 and taps > FEW and fits(&table[step.retry], p):
+        again.step = step.retry
+        return
+    again.step = <int> (step - table)
+    if not step.takes[again.kind]:
+        for s in range(STEPS - 1, -1, -1):
+            if fits(&table[s], &other):
+                again.step = s
+
+
+cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int retried, bint contiguous,
+                    double share, Stage* stages) noexcept nogil:
+    """
+    The chosen step with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
+    `retried`, which is -1 otherwise. Return the number of stages.
+    """
+    cdef const Step* step = &table[chosen]
+    cdef double room = PLANAR_ROOM if p.planar else step.room, alone, together
+    cdef Py_ssize_t least = CACHE_LINE if p.planar and not step.whole else step.least_lanes, taps = 0, most = p.lanes
+    cdef Cutting c
+    cdef int a
+    for a in range(p.rank):
+        taps = max(taps, p.axes[a].most)
+    if not step.whole and taps > FEW:
+        room, least = LONG_ROOM if p.rank > 1 else LINE_ROOM, CACHE_LINE
+        if step.by_axis and not p.planar and p.axes[0].kernel > FEW and fits_alone(p):
+            least = LONG_LANES
+    room = min(floor(share * room), <double> MOST)
+    # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
+    c.problem, c.groups, c.stays = p, groups, not p.planar and step.in_place and (step.gathers or contiguous)
+    # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
+    c.free = 0 if p.planar or (step.copies_in_room and not c.stays) else MOST - <Py_ssize_t> room
+    c.rereads, c.by_axis = step.rereads and c.stays, c.stays and step.by_axis
+    c.least, c.grain = least // p.itemsize, VECTOR // p.itemsize
+    stages.step, stages.kind, stages.dtype = chosen, p.kind, dtype
+    c.scratch = units[chosen][p.kind][dtype].scratch
+    if p.planar:
+        most = lanes_of(p)
+    stages.tile.items, stages.tile.lanes = p.items, min(p.lanes, most)
+    for a in range(p.rank):
+        stages.tile.windows[a] = p.axes[a].out
+    cut(&c, room, &stages.tile)
+    tasks_of(p, groups, &alone, &together)
+    if alone > 1:
+        divide(&c, alone, &stages.tile)
+    stages.divided = stages.tile
+    if together > alone:
+        divide(&c, together, &stages.divided)
+    if retried < 0:
+        return 1
+    retry_of(step, p, retried, &stages[1])
+    c.rereads = table[stages[1].step].rereads and c.stays
+    c.scratch = units[stages[1].step][stages[1].kind][retried].scratch
+    c.least = c.grain = 1
+    stages[1].tile = stages.tile
+    cut(&c, max(room, <double> LONG_ROOM), &stages[1].tile)
+    stages[1].divided = stages[1].tile
+    return 2
+
+
+cdef bint fits_alone(const Problem* p) noexcept nogil:
+    """Whether windows along the first axis are reduced one by one."""
+    return alone(p, p.axes, <double> p.lanes)

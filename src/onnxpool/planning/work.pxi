@@ -1,0 +1,375 @@
+"""The problems that each step fits, and its amounts of work for each register full of results.
+
+`costs.py` has what a unit of work takes. The amounts of a step have the order of its names there.
+"""
+
+cdef enum:
+    PAGE = 1 << 12   # bytes
+    NEAR = 1 << 17   # bytes of a window that caches hold until the next one reads it
+
+# The places of amounts: those of `direct`,
+cdef enum: TAPS, FAR, PART, AXES, WAITS, COLUMNS, WINDOWS, ROOTS
+# of `whole`,
+cdef enum: W_TAPS, W_JOINS, W_SINGLES, W_FOLDS
+# of `ordered`,
+cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
+# and of `passes`.
+cdef enum: LOADS, STORES, SUMS, SPLITS, P_PICKS, P_TAPS, PLAIN, EACH, FOLDS, FOLDED, ROWS, ITEMS, PLANES, P_ROOTS
+cdef enum: HELD = P_ROOTS + 1, TAKEN, SHORT, JOINED, CHOSEN, GROUPS
+
+
+cdef inline double moves_of(int itemsize) noexcept nogil:
+    """Instructions of a transposition for each element, relative to 4 bytes."""
+    return 0.6 if itemsize == 1 else 1.6 if itemsize == 8 else 1.0
+
+
+cdef inline double splits_of(int itemsize) noexcept nogil:
+    """Those of splitting a row into phases, relative to bytes."""
+    return 0.1 if itemsize == 4 else 0.35 if itemsize == 8 else 1.0
+
+
+cdef inline int planar_lanes(int itemsize) noexcept nogil:
+    """The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8."""
+    return 128 if itemsize <= 2 else 128 // itemsize
+
+
+cdef inline double filled(double values, double width) noexcept nogil:
+    """The number of values that the registers could hold, divided by the number of values in them."""
+    return ceil(values / width) * width / values if values else 1
+
+
+cdef inline double or_one(double value) noexcept nogil:
+    """A divisor: the value, or 1 if it is 0."""
+    return value if value else 1
+
+
+cdef Py_ssize_t lanes_of(const Problem* p) noexcept nogil:
+    """
+    The lanes that a step sees at a time: few of those that are made adjacent, in about equal parts. A short last part
+    would take 1.2 to 2 times as long, because fast loops need at least two registers of lanes.
+    """
+    cdef Py_ssize_t least = planar_lanes(p.itemsize)
+    if not p.planar or p.lanes < 2 * least:
+        return max(<Py_ssize_t> 1, p.lanes)
+    return ceil_div(p.lanes, 8 * (p.lanes // least)) * 8
+
+
+cdef double taps_inside(const Axis* axis) noexcept nogil:
+    """
+    The mean number of taps of a window that are inside the input, if those outside shrink steadily from the ends. A tap
+    is inside for a window every stride places at most.
+    """
+    cdef double kernel = <double> axis.kernel, out = <double> axis.out, outside = 0, inside, most, windows
+    cdef double[2] beyond  # places by which the outermost windows reach into padding
+    cdef int side
+    if axis.end - axis.begin == axis.out:
+        return kernel
+    beyond[0], beyond[1] = axis.pad, <double> padded(axis, axis.out) - axis.size - axis.pad
+    for side in range(2):
+        if beyond[side] > 0:
+            windows = min(out, ceil(beyond[side] / axis.stride))
+            outside += windows * min(beyond[side] / axis.dilation, kernel) / 2
+            outside += windows * min((beyond[side] - (windows - 1) * axis.stride) / axis.dilation, kernel) / 2
+    most = <double> ((axis.size - 1) // axis.stride + 1) * kernel
+    inside = kernel * out - outside
+    return min(most, inside) / out if inside > 0 else 0.0
+
+
+cdef inline double places(const Axis* axis) noexcept nogil:
+    """The number of places that windows read, with those in the padding."""
+    cdef double size = <double> axis.size, span = min(<double> axis.span, 2 * size)
+    return span + min(<double> padded(axis, axis.out) - axis.span, size + span)
+
+
+cdef inline double width_of(const Problem* p) noexcept nogil:
+    """The accumulators of a register."""
+    return <double> p.register_bytes / p.acc_bytes
+
+
+cdef bint slides(const Problem* p) noexcept nogil:
+    """Whether `direct` has a loop along rows of these windows, which may share columns."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef int a, columns = 0
+    for a in range(p.rank - 1):
+        if p.axes[a].kernel > 3:
+            return False
+        columns += p.axes[a].kernel > 1
+    return (1 <= columns <= 2 and not last.wide and last.dilation == 1
+            and (last.kernel == 3 and last.stride < 3 or last.kernel == last.stride == 2)
+            and last.pad < last.kernel and (last.out - 1) * last.stride - last.pad < last.size
+            and p.lanes * p.acc_bytes >= LEAST_SLIDING and kinds[p.kind].frequent)
+
+
+cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
+    """
+    The work of windows that read all of their taps: registers of taps, of those of few lanes, and of those of large
+    windows; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
+    three axes; windows; roots. Windows that slide along rows read each column once, and the totals of those that they
+    share. Adjacent windows of stride 1 are one window with as many lanes.
+    """
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef double lanes = <double> lanes_of(p), inside = 1, column = 1, width = width_of(p)
+    cdef double registers, each, taps, inner, runs
+    cdef bint far, tree = False
+    cdef int a
+    for a in range(p.rank):
+        column, inside = inside, inside * taps_inside(&p.axes[a])
+        tree |= p.axes[a].kernel > FEW
+    far = inside * lanes * p.itemsize > NEAR
+    registers, each = ceil(lanes / width), width / lanes  # of a window; windows for each register full of results
+    amounts[WINDOWS] = each
+    if slides(p):
+        taps = column * last.stride + last.kernel - last.stride
+        amounts[COLUMNS] = taps * registers * each
+        return
+    if last.stride == 1 and not tree and last.out:
+        inner = max(<Py_ssize_t> 0, last.end - last.begin)
+        runs = last.out - inner  # at the borders, adjacent windows with the same taps are one
+        lanes *= last.out / (min(runs, 2.0 * last.kernel) + (inner > 0))
+        registers, each = ceil(lanes / width), width / lanes
+    taps = inside * registers * each
+    amounts[TAPS], amounts[FAR], amounts[PART] = taps, taps if far else 0, taps if each > 1 else 0
+    if p.rank > 3:
+        amounts[AXES] = inside * (floor(registers / 4) + fmod(registers, 4)) * each
+    amounts[WAITS] = inside * (floor(registers / 4) + floor(fmod(registers, 4) / 2) + fmod(registers, 2)) * each
+    amounts[WINDOWS] = each
+    amounts[ROOTS] = registers * each if kinds[p.kind].is_norm else 0
+
+
+cdef void whole_work(const Problem* p, double* amounts) noexcept nogil:
+    """
+    The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends: those
+    of several channels at a time, of maxima of few bytes one by one, and of quantised elements in few steps.
+    """
+    cdef double width = width_of(p), taps = 1
+    cdef int a
+    for a in range(p.rank):
+        taps *= p.axes[a].size
+    if p.lanes > 1:
+        amounts[W_TAPS] = taps * filled(<double> lanes_of(p), width)
+        return
+    amounts[W_TAPS] = ceil(taps / width) * width
+    amounts[W_FOLDS if kinds[p.kind].is_quantised else W_SINGLES if p.acc_bytes < 4 else W_JOINS] = width * log2(width)
+
+
+cdef void ordered_work(const Problem* p, double* amounts) noexcept nogil:
+    """
+    The work of taps in row-major order: registers of taps and results; windows of lanes, or rows, each with a line for
+    every tap of the other axes. Elements far apart are picked one by one. Rows of a single axis hold all items.
+    """
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef double width = width_of(p), lanes = <double> lanes_of(p), inside = 1, read = 1, results, registers
+    cdef int a
+    for a in range(p.rank):
+        inside *= taps_inside(&p.axes[a])
+    if lanes > 1:
+        registers = filled(lanes, width)
+        amounts[O_TAPS], amounts[O_WINDOWS], amounts[O_RESULTS] = inside * registers, width / lanes, registers
+        return
+    results = max(1.0, <double> last.out if p.rank > 1 else <double> last.out * p.items)
+    registers = filled(results, width)
+    for a in range(p.rank - 1):
+        read *= min(<double> p.axes[a].size, places(&p.axes[a])) / or_one(p.axes[a].out)
+    amounts[O_TAPS], amounts[O_RESULTS] = inside * registers, registers
+    amounts[O_PICKS] = read * places(last) / or_one(last.out) if last.stride > 4 else 0
+    amounts[O_LINES], amounts[O_ROWS] = width / results * inside / or_one(taps_inside(last)), width / results
+
+
+cdef bint alone(const Problem* p, const Axis* axis, double values) noexcept nogil:
+    """Whether `passes` reduces windows of many taps one by one: few of them share a place, and rows are long."""
+    return ((axis.out == 1 or <double> axis.kernel <= 2.0 * bits_of(axis.kernel) * axis.stride)
+            and values * p.acc_bytes >= 2 * p.register_bytes and not kinds[p.kind].rare)
+
+
+cdef bint folded(const Problem* p) noexcept nogil:
+    """Whether `passes` reduces windows along a row in registers: many taps, of which windows share few."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    return (p.lanes == 1 and last.dilation == 1 and kinds[p.kind].frequent
+            and <double> last.kernel * p.acc_bytes >= (1024 if kinds[p.kind].is_mean else 512)
+            and (last.out == 1 or <double> last.kernel <= 2.0 * last.stride))
+
+
+cdef bint is_short(const Problem* p) noexcept nogil:
+    """Whether `passes` keeps rows in registers: few of them hold a row, and every window has taps inside."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef const Axis* axis = last - 1
+    cdef Py_ssize_t width = p.register_bytes // p.acc_bytes
+    cdef int a
+    if (p.register_bytes < 64 or p.lanes != 1 or p.acc_bytes == 1 or p.rank > 3 or not kinds[p.kind].frequent):
+        return False
+    if padded(last, last.out) > (3 if last.stride == 1 else 2) * width or (last.span > width and last.stride == 1):
+        return False
+    if p.rank > 1 and axis.out - max(<Py_ssize_t> 0, axis.end - axis.begin) >= 2 * FEW:
+        return False
+    for a in range(p.rank):
+        axis = &p.axes[a]
+        if (axis.wide or axis.kernel > FEW or axis.dilation > axis.size or axis.pad >= axis.span
+                or (axis.out - 1) * axis.stride - axis.pad >= axis.size):
+            return False
+    return True
+
+
+cdef void short_work(const Problem* p, double* amounts) noexcept nogil:
+    """The work of rows in registers: registers of a row for each tap of other axes; those of taps of a row; rows."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef double width = width_of(p), loads = 1, rows = width / or_one(last.out)  # for each register full of results
+    cdef int a
+    for a in range(p.rank - 1):
+        loads *= taps_inside(&p.axes[a])
+    amounts[HELD] = loads * ceil(places(last) / width) * rows
+    amounts[TAKEN] = last.kernel * ceil(last.out / width) * rows
+    amounts[SHORT] = rows
+
+
+cdef bint is_disjoint(const Problem* p) noexcept nogil:
+    """Whether `passes` keeps groups of windows in registers: they share no place along the last axis."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef const Axis* axis
+    cdef Py_ssize_t lanes = p.lanes, width = p.register_bytes // p.acc_bytes, inside = last.end - last.begin
+    cdef Py_ssize_t groups = 1 if inside == last.out else 32 if lanes == 1 else 4
+    cdef int a, picks = 6 if p.register_bytes == 32 else 12
+    if not (1 < last.stride <= 4 and last.kernel == last.span and last.kernel <= last.stride and not p.planar
+            and p.rank <= 3 and (lanes > 1 or last.stride != 3) and lanes
+            and (lanes == 1 or (2 * lanes <= width and last.kernel * (last.stride - 1) <= picks))
+            and inside >= width // lanes * groups and kinds[p.kind].disjoint
+            and (p.rank < 3 or p.axes[1].kernel <= p.axes[1].stride)):
+        return False
+    for a in range(p.rank):
+        axis = &p.axes[a]
+        if axis.kernel > FEW or max(axis.pad, axis.pad_end) >= axis.span:
+            return False
+    return True
+
+
+cdef void disjoint_work(const Problem* p, double* amounts) noexcept nogil:
+    """The work of groups of windows: registers that are loaded, and split or picked from; groups."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef Py_ssize_t width = p.register_bytes // p.acc_bytes
+    cdef double loads = last.stride, groups = <double> width / (width // p.lanes * p.lanes)
+    cdef int a
+    for a in range(p.rank - 1):
+        loads *= taps_inside(&p.axes[a])
+    amounts[JOINED] = loads * groups
+    amounts[CHOSEN] = (last.stride - 1) * (last.kernel if p.lanes > 1 else 1) * groups
+    amounts[GROUPS] = groups
+
+
+cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
+    """
+    The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
+    one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
+    that are reduced one by one, and those that are reduced in registers, with the registers of their taps; rows; planes
+    that are loaded; items that are loaded one by one; square roots. Short rows and disjoint windows are other matters.
+
+    Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
+    the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
+    one, are reduced while they are loaded.
+    """
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef const Axis* first = p.axes
+    cdef const Axis* axis
+    cdef const Kind* kind = &kinds[p.kind]
+    cdef int a, before = p.rank - 1
+    cdef double width, lanes, out, size, results, row_places, row, loaded, done, taps, inner, rows, count
+    cdef double stores = 0, added = 0, loads = 1, singly = 0, windows = 1, planes = 1
+    cdef bint tree = last.kernel > FEW, strided, apart, split, picked, joined, converts, even, lone, fold
+    if is_short(p):
+        short_work(p, amounts)
+        return
+    if is_disjoint(p):
+        disjoint_work(p, amounts)
+        return
+    width, lanes, out, size = width_of(p), <double> lanes_of(p), or_one(last.out), <double> last.size
+    results = out * lanes / width  # registers of a row of results
+    strided = last.stride > 1 and out > 1
+    apart = strided and lanes >= width
+    split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and first.kernel > FEW)
+    picked = strided and not apart and not split
+    joined = (split and before <= 1 and last.span == last.kernel and last.kernel <= last.stride
+              and last.begin + last.out == last.end)
+    converts = p.itemsize < p.acc_bytes or kind.is_extremum or p.itemsize == 2 and kind.is_max
+    row_places = or_one(places(last))
+    row = ceil(row_places * lanes / width) / results
+    loaded = row if row_places <= size else ceil(size * lanes / width) / results
+    done = filled(lanes if apart else out * lanes, width)
+    taps = done if picked or joined or tree else done * last.kernel
+    inner = row  # registers of rows for each register of results
+    for a in range(before - 1, -1, -1):
+        axis = &p.axes[a]
+        windows *= or_one(axis.out)
+        count = places(axis)
+        lone = axis.kernel > FEW and alone(p, axis, row * results * width)
+        if axis.kernel > FEW and not lone:
+            added += (2 * log2(<double> axis.kernel) + 2) * inner * count / or_one(axis.out)
+            stores += inner
+            loads = count / or_one(axis.out)
+        else:
+            loads = taps_inside(axis)
+            if lone:
+                singly += inner / row / results
+            if a:
+                added += loads * inner
+                stores += inner
+                if count > axis.size and not lone:
+                    count = <double> axis.size
+        if a:
+            inner *= count / or_one(axis.out)
+        if a < before - 1:
+            planes *= count if a else <double> axis.out
+    rows = inner / row  # for each row of results, and for each tap of the first axis
+    even = (before == 1 and first.kernel <= FEW and first.end - first.begin == first.out
+            and <double> first.size == <double> first.out * first.stride and not kind.is_mean)
+    lone, fold = tree and alone(p, last, <double> p.lanes), tree and folded(p)
+    if fold:
+        if not before:
+            inner = loaded = 0
+    elif lone and before:
+        added += done * last.kernel
+        stores += done
+    elif lone:
+        inner, loaded = done, done * taps_inside(last)
+    elif picked or tree:
+        added += (2 * log2(<double> last.kernel) + 2 if tree else <double> last.kernel) * row
+        stores += row
+    amounts[LOADS], amounts[STORES] = loads * rows * loaded, stores + (rows * done if joined else inner)
+    amounts[SUMS], amounts[SPLITS] = added, inner * splits_of(p.itemsize) if split else 0
+    amounts[P_PICKS], amounts[P_TAPS] = width / lanes if picked else 0, taps
+    amounts[PLAIN] = taps if apart and not converts else 0
+    amounts[EACH] = singly + (width / lanes if lone else 0)
+    if fold:
+        amounts[FOLDS], amounts[FOLDED] = width, <double> last.kernel
+    amounts[ROWS] = rows / results
+    if before and not even:
+        amounts[ITEMS] = 1 / (results * windows)  # otherwise items are rows
+    if before > 1:
+        amounts[PLANES] = planes / (results * windows)
+    if kind.is_norm:
+        amounts[P_ROOTS] = done
+
+
+cdef bint has_near_windows(const Problem* p) noexcept nogil:
+    """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
+    cdef const Axis* axis
+    cdef int a
+    for a in range(p.rank):
+        axis = &p.axes[a]
+        if <double> (axis.span if axis.out == 1 else max(axis.span, axis.stride)) - 8.0 * axis.size > 64:
+            return False
+    return True
+
+
+cdef bint fits(const Step* step, const Problem* p) noexcept nogil:
+    """Whether a step can solve the problem."""
+    return p.whole == step.whole and step.takes[p.kind] and (step.fits == NULL or step.fits(p))
+
+
+cdef double cost_of(const Step* step, const Problem* p) noexcept nogil:
+    """Nanoseconds for each register full of results."""
+    cdef double[MOST_AMOUNTS] amounts
+    cdef double total = 0
+    cdef int i
+    memset(amounts, 0, sizeof(amounts))
+    step.work(p, amounts)
+    for i in range(step.amounts):
+        total += step.cost[i] * amounts[i]
+    return total
