@@ -56,7 +56,8 @@ def modules() -> dict[str, set[str]]:
 def stages() -> list[Stage]:
     """The stages of the pipeline, each with its modules."""
     return [Stage(name, question, answer.replace("`", ""),
-                  tuple(re.sub(r"\.(py|pxi)$|/$", "", path).replace("/", ".") for path in re.findall(r"`(.*?)`", where)))
+                  tuple(re.sub(r"\.(py|pxi)$|/$", "", path).replace("/", ".")
+                        for path in re.findall(r"`(.*?)`", where)))
             for name, question, answer, where in rows("# Architecture", 4)]
 
 

@@ -117,8 +117,8 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     if indices is not None:
         handle.operands.indices = operand_of(indices, handle.strides.indices)
     if rule is not None:
-        (handle.operands.rule.bias, handle.operands.rule.scale, handle.operands.rule.y_scale,
-         handle.operands.rule.lowest, handle.operands.rule.highest, handle.operands.rule.zero) = rule
+        (handle.operands.scales.bias, handle.operands.scales.scale, handle.operands.scales.y_scale,
+         handle.operands.scales.lowest, handle.operands.scales.highest, handle.operands.scales.zero) = rule
     return handle
 
 

@@ -48,10 +48,11 @@ def on(way: Any, loops: Counter[str]) -> Iterator[None]:
     from onnxpool.constants import FEW
     from onnxpool.planning import layout
 
-    setup_of = layout.setup_of
+    pool_of = layout.pool_of
 
     def watched(request: Any, x: Any, results: Any, contiguous: bool, *more: Any) -> Any:
-        setup = setup_of(request, x, results, contiguous, *more)
+        pool = pool_of(request, x, results, contiguous, *more)
+        setup = pool.setup
         problems = planned.problems_of(request, x, results, contiguous)[1]
         problem = next(one for one in problems if one.planar == setup.form.apart)
         form = FORMS[2 if setup.form.apart else problem.lanes > 1]
@@ -69,14 +70,14 @@ def on(way: Any, loops: Counter[str]) -> Iterator[None]:
                         problem, last, steps.lanes_of(problem)),
                 }
             loops.update(name for name, met in special.items() if met)
-        return setup
+        return pool
 
     clear_caches()
-    learned, layout.learned, layout.setup_of = layout.learned, Always(way), watched
+    learned, layout.learned, layout.pool_of = layout.learned, Always(way), watched
     try:
         yield
     finally:
-        layout.learned, layout.setup_of = learned, setup_of
+        layout.learned, layout.pool_of = learned, pool_of
         clear_caches()
 
 

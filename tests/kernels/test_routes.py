@@ -563,22 +563,22 @@ def by_bridge(plan, x):
 
 @pytest.mark.parametrize("caller", [by_plan, by_plain_call, by_handle, by_bridge])
 def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
-    """The route that `setup_of` returns is the one that runs, for every caller."""
-    setup_of, asked = layout.setup_of, []
+    """The pool that `pool_of` returns is the one that runs, for every caller."""
+    pool_of, asked = layout.pool_of, []
 
     def watched(*arguments):
-        asked.append(setup_of(*arguments))
+        asked.append(pool_of(*arguments))
         return asked[-1]
 
     x = np.ones((4, 64, 64, 32), np.float32)
-    monkeypatch.setattr(layout, "setup_of", watched)
+    monkeypatch.setattr(layout, "pool_of", watched)
     for route in ("direct", "passes"):
         asked.clear()
         with forced(route):
             plan = onnxpool.MaxPool(kernel_shape=3, channels_last=True).plan(x.shape, x.dtype)
             assert caller(plan, x) == [route]
             assert plan.explain().to_dict()["route"] == [route]
-        assert {setup.route for setup in asked} == {route}
+        assert {pool.setup.route for pool in asked} == {route}
 
 
 @pytest.mark.parametrize("channels_last", [False, True])

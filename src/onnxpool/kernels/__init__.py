@@ -7,6 +7,7 @@ import importlib
 import os
 from typing import Any
 
+from ..planning import costs, planner
 from . import cpu
 from . import pool as pools
 from .pool import RUN_POOL as RUN_POOL
@@ -16,6 +17,7 @@ from .pool import Pool as Pool
 from .pool import Pools as Pools
 from .pool import RecentCall as RecentCall
 from .pool import locate_pools as locate_pools
+from .pool import pool_of_request as pool_of_request
 from .pool import round_quotients as round_quotients
 from .pool import windows_of as windows_of
 
@@ -41,10 +43,10 @@ def compiled(name: str) -> Any:
 
 
 REGISTER: int = compiled("units").REGISTER  # bytes
-# Capsules with the tables of units.
-units: tuple[object, object] = compiled("units").UNITS, importlib.import_module(f"{__name__}.units_common").UNITS
-for table in units:
-    pools.use(table)
+for units in compiled("units").UNITS, importlib.import_module(f"{__name__}.units_common").UNITS:
+    pools.use(units)
+    planner.use(units)
+planner.prepare(costs.nearest(REGISTER))
 
 
 def routes() -> list[dict[str, str]]:

@@ -1,5 +1,5 @@
 """The arrays of one call as the caller has them, and how a caller without the GIL runs a `Pool`."""
-from .core.job cimport Rule
+from .core.job cimport Scales
 
 cdef struct Operand:
     char* data
@@ -11,7 +11,7 @@ cdef struct Operand:
 
 cdef struct Operands:
     Operand x, y, indices      # without indices, their data is NULL
-    Rule rule                  # the quantisation; the pool fills in the other fields
+    Scales scales              # of quantised means
 
 
 # Returns False if scratch memory cannot be allocated. `pool` is a `Pool`, which the caller keeps alive.

@@ -28,22 +28,22 @@ cdef enum:
 
 
 cdef class Quantisation:
-    """The scales and zero points of a call, and the rule that they make: later calls mostly give the same ones."""
+    """The scales and zero points of a call, and the parameters they make. Later calls mostly give the same ones."""
     cdef Py_ssize_t count
     cdef int[SCALARS] typenum    # dtypes of arrays; -1 for other objects
     cdef int64_t[SCALARS] bits   # elements of arrays, which may change
     cdef tuple objects
-    cdef Rule rule
+    cdef Scales scales
 
     def __cinit__(self, tuple inputs not None, rule):
         cdef int i
         self.count, self.objects = len(inputs), inputs
         for i in range(self.count):
             self.typenum[i] = read_scalar(inputs[i], &self.bits[i])
-        set_rule(&self.rule, rule)
+        set_scales(&self.scales, rule)
 
     cdef bint equals(self, tuple inputs):
-        """Whether these inputs make the same rule, as far as can be seen at once."""
+        """Whether these inputs make the same parameters, as far as can be seen at once."""
         cdef int64_t bits
         cdef int i
         if len(inputs) != self.count:
@@ -161,12 +161,12 @@ cdef class PlainPool:
         """Whether y is a plain, writable array of this dtype for results that does not overlap x."""
         return is_plain(y, self.y_ndim, self.y_shape, typenum) and cnp.PyArray_ISWRITEABLE(y) and not overlap(x, y)
 
-    cdef bint recall(self, tuple inputs, Rule* rule):
-        """Whether the last call had the same scales and zero points, which then give the rule."""
+    cdef bint recall(self, tuple inputs, Scales* scales):
+        """Whether the last call had the same scales and zero points, which then give the parameters."""
         cdef bint same = False
         with cython.critical_section(self):
             if self.quantisation is not None and self.quantisation.equals(inputs):
-                rule[0] = self.quantisation.rule
+                scales[0] = self.quantisation.scales
                 same = True
         return same
 
@@ -174,7 +174,7 @@ cdef class PlainPool:
         with cython.critical_section(self):
             self.quantisation = quantisation
 
-    cdef run(self, cnp.ndarray x, results, int threads, const Rule* rule):
+    cdef run(self, cnp.ndarray x, results, int threads, const Scales* scales):
         """Reduce x into `results`."""
         cdef Operands operands
         memset(&operands, 0, sizeof(Operands))
@@ -188,7 +188,7 @@ cdef class PlainPool:
             y = results
         operands.y.data = <char*> cnp.PyArray_DATA(y)
         if self.quantised:
-            operands.rule = rule[0]
+            operands.scales = scales[0]
         self.pool._run(&operands, threads)
 
 
@@ -232,7 +232,7 @@ cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     """The result of a plan for plain arrays, or None for other arrays."""
     cdef Quantisation quantisation
     cdef tuple given
-    cdef Rule rule
+    cdef Scales scales
     if plain.quantised != (len(inputs) > 0) or not plain.takes(x):
         return None
     if limited:
@@ -240,13 +240,13 @@ cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     results = plain.results(x, out)
     if results is None:
         return None
-    if plain.quantised and not plain.recall(inputs, &rule):
+    if plain.quantised and not plain.recall(inputs, &scales):
         # Copies, because another thread may change the arrays between these two readings.
         given = tuple([value.copy() if cnp.PyArray_CheckExact(value) else value for value in inputs])
         quantisation = Quantisation(given, plan._rule(given))
-        rule = quantisation.rule
+        scales = quantisation.scales
         plain.remember(quantisation)
-    plain.run(x, results, 1 if plain.serial else plan._team(num_threads), &rule)
+    plain.run(x, results, 1 if plain.serial else plan._team(num_threads), &scales)
     return results
 
 

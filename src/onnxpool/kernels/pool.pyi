@@ -4,8 +4,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..planning.layout import Setup
+from ..planning.planner import Reducer
 from ..planning.quantisation import Rule
+from ..planning.request import Request
+from ..planning.setup import Setup
 from ..windows import Axis
 
 _Class = TypeVar("_Class", bound="type[PlainCall]")
@@ -24,9 +26,14 @@ def round_quotients(
 def scratch_of(unit: str, axes: Sequence[Axis], windows: Sequence[int], lanes: int, all_lanes: int,
                joined: int) -> int: ...
 
+def pool_of_request(
+    reducer: Reducer, request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
+    step: int = -1, form: int = -1, share: float = 1.0,
+) -> Pool: ...
+
 class Pool:
-    setup: Setup
-    def __new__(cls, setup: Setup) -> Pool: ...
+    @property
+    def setup(self) -> Setup: ...
     @property
     def tasks(self) -> int: ...
     def run(

@@ -2,11 +2,12 @@
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
+from libc.math cimport fabs
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from .axes cimport set_axis
+from .core.axes cimport set_axis
 from .core.boxes cimport CopyStep
 from .core.extremes cimport extremes_of
 from .core.floats cimport (
@@ -25,8 +26,8 @@ from .core.job cimport (
     TOO_LARGE,
     Array,
     Axis,
-    Order,
     Rule,
+    Scales,
     Step,
     Tile,
     Window,
@@ -51,6 +52,30 @@ from .core.tasks cimport (
 from .core.team cimport Team, begin_task, end_task, enter_team, leave_team
 from .core.units cimport Unit
 from .operands cimport Operand, Operands
+from ..planning.planner cimport (
+    ANY,
+    Dim,
+    Form,
+    Problem,
+    Recipe,
+    Reducer,
+    Request,
+    Setup,
+    Stage,
+    axis_in,
+    kind_at,
+    read_request,
+    set_up,
+    step_at,
+    step_name,
+)
+from ..planning.planner cimport Tile as Extents
+
+from ..planning.setup import Dim as PythonDim
+from ..planning.setup import Form as PythonForm
+from ..planning.setup import Setup as PythonSetup
+from ..planning.setup import Stage as PythonStage
+from ..planning.setup import Tile as PythonTile
 
 cdef enum:
     CACHED = 1 << 20  # bytes of elements that the caches of a core hold
@@ -83,13 +108,17 @@ cdef extern from *:
     Py_ssize_t onnxpool_swap(Py_ssize_t* place, Py_ssize_t value) noexcept nogil
 
 cdef dict units = {}  # addresses of all units, by name
+cdef CopyStep copy_step = NULL  # copies a box of elements
 
 
 def use(capsule):
     """Add the units of a module, before the first pool is made."""
+    global copy_step
     cdef const Unit* unit = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
     while unit.name != NULL:
         units[unit.name.decode()] = <size_t> unit
+        if unit.name.startswith(b"copy_"):
+            copy_step = <CopyStep> unit.run
         unit += 1
 
 
@@ -256,10 +285,10 @@ cdef lay_strides(Py_ssize_t* strides, shape, Py_ssize_t itemsize):
         itemsize *= shape[a]
 
 
-cdef set_rule(Rule* rule, source):
+cdef set_scales(Scales* scales, source):
     """Copy an `onnxpool.planning.quantisation.Rule`."""
-    rule.bias, rule.scale, rule.y_scale = source.bias, source.scale, source.y_scale
-    rule.lowest, rule.highest, rule.zero = source.lowest, source.highest, source.zero
+    scales.bias, scales.scale, scales.y_scale = source.bias, source.scale, source.y_scale
+    scales.lowest, scales.highest, scales.zero = source.lowest, source.highest, source.zero
 
 
 cdef inline Py_ssize_t stride_of(const Operand* array, int axis, Py_ssize_t none) noexcept nogil:
@@ -267,98 +296,88 @@ cdef inline Py_ssize_t stride_of(const Operand* array, int axis, Py_ssize_t none
 
 
 cdef class Pool:
-    """A reduction of windows, for arrays of one shape, dtype and set of strides.
-
-    Parameters
-    ----------
-    setup : onnxpool.planning.layout.Setup
-    """
+    """A reduction of windows, for arrays of one shape, dtype and set of strides. `pool_of_request` makes it."""
     cdef Job[3] jobs                 # the job; one that computes suspect results again; the job of several threads
+    cdef (const Unit*)[2] units      # of the first two jobs
+    cdef int[2] steps
+    cdef bint[2] by_axis
     cdef Py_ssize_t* numbers         # the arrays of all jobs
     cdef Axis* axes
-    cdef readonly object setup
-    cdef double p, low, high
-    cdef Order order
-    cdef uint64_t counted, left_out, most
-    cdef int outer                   # dimensions of groups
-    cdef signed char[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
-    cdef bint divides, careful, is_other, few
-
-    def __cinit__(self, setup):
-        cdef int rank = len(setup.axes), i
-        cdef Job* job
-        if rank > MOST_AXES:
-            raise ValueError(f"onnxpool: {rank} axes, at most {MOST_AXES}")
-        self.setup = setup
-        self.outer = len(setup.form.groups)
-        self.axes = <Axis*> calloc(rank, sizeof(Axis))
-        self.numbers = <Py_ssize_t*> calloc(2 * self.outer + 4 * rank, sizeof(Py_ssize_t))
-        if self.axes == NULL or self.numbers == NULL:
-            raise MemoryError("onnxpool: cannot allocate memory for a pool")
-        memset(self.jobs, 0, sizeof(self.jobs))
-        self.p, self.divides, self.low, self.high = setup.p, setup.divides, setup.low, setup.high
-        (self.order.mask, self.order.flip, self.order.shift, self.order.truth,
-         self.order.infinity) = setup.order
-        self.counted, self.left_out, self.most = setup.valid
-        self.is_other, self.few, self.careful = setup.is_other, setup.few, setup.careful
-        self._set_axes()
-        for i, stage in enumerate((*setup.stages, *setup.stages[:1])):
-            if i == len(setup.stages):
-                i, stage = DIVIDED, stage._replace(tile=stage.divided)
-            job = &self.jobs[i]
-            job.axis, job.rank, job.joined = self.axes, rank, setup.joined
-            job.outer, job.outer_size, job.outer_place = self.outer, self.numbers, self.numbers + self.outer
-            job.place, job.tile = job.outer_place + self.outer, job.outer_place + self.outer + (1 + i) * rank
-            self._set_job(job, stage, i == RETRY)
-            if i != RETRY and len(setup.stages) > 1:
-                job.retry = &self.jobs[RETRY]
+    cdef Rule rule                   # complete but for the quantisation
+    cdef int outer, stages           # dimensions of groups; jobs of a thread
+    cdef int[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
+    cdef bint apart                  # whether lanes are first copied to be adjacent
 
     def __dealloc__(self):
         free(self.axes)
         free(self.numbers)
 
-    cdef _set_axes(self):
-        cdef Py_ssize_t a
-        for a, source in enumerate(self.setup.axes):
-            set_axis(&self.axes[a], source)
-        for a, dim in enumerate(self.setup.form.dims):
-            self.x_axis[a], self.y_axis[a] = dim.x, dim.y
-        for a, dim in enumerate(self.setup.form.groups):
-            self.numbers[a], self.numbers[self.outer + a] = dim.size, dim.place
-        for a, dim in enumerate(self.setup.form.axes):
-            self.numbers[2 * self.outer + a] = dim.place
+    cdef int _set_up(self, const Setup* setup, const Recipe* recipe) except -1:
+        cdef const Form* form = &setup.form
+        cdef int rank = form.rank, outer = form.outer, a, i
+        cdef Job* job
+        self.outer, self.stages, self.rule, self.apart = outer, setup.stages, setup.rule, form.apart
+        self.axes = <Axis*> calloc(rank, sizeof(Axis))
+        self.numbers = <Py_ssize_t*> calloc(2 * outer + 4 * rank, sizeof(Py_ssize_t))
+        if self.axes == NULL or self.numbers == NULL:
+            raise MemoryError("onnxpool: cannot allocate memory for a pool")
+        memcpy(self.axes, form.axes, rank * sizeof(Axis))
+        for a in range(outer):
+            self._set_dim(a, &form.groups[a])
+            self.numbers[a], self.numbers[outer + a] = form.groups[a].size, form.groups[a].place
+        self._set_dim(outer, &form.item)
+        for a in range(rank):
+            self._set_dim(outer + 1 + a, &form.dims[a])
+            self.numbers[2 * outer + a] = form.dims[a].place
+        self._set_dim(outer + 1 + rank, &form.lane)
+        for i in range(3):
+            job = &self.jobs[i]
+            job.axis, job.rank, job.joined = self.axes, rank, setup.problem.joined
+            job.outer, job.outer_size, job.outer_place = outer, self.numbers, self.numbers + outer
+            job.place, job.tile = job.outer_place + outer, job.outer_place + outer + (1 + i) * rank
+        for i in range(setup.stages):
+            self.units[i], self.steps[i] = setup.stage[i].unit, setup.stage[i].step
+            self.by_axis[i] = setup.stage[i].by_axis
+            self._set_job(&self.jobs[i], &setup.stage[i], &setup.stage[i].tile, setup, recipe, i == RETRY)
+        self._set_job(&self.jobs[DIVIDED], setup.stage, &setup.stage[0].divided, setup, recipe, False)
+        return 0
 
-    cdef _set_job(self, Job* job, stage, bint retries):
+    cdef void _set_dim(self, int place, const Dim* dim) noexcept:
+        self.x_axis[place], self.y_axis[place] = dim.x, dim.y
+
+    cdef void _set_job(self, Job* job, const Stage* stage, const Extents* extents, const Setup* setup,
+                       const Recipe* recipe, bint retries) noexcept:
+        cdef const Problem* p = &setup.problem
         cdef Tile tile
         cdef Ranges whole
         cdef Py_ssize_t elements, results, a, span
         cdef Py_ssize_t[MOST_AXES] zero
-        setup, form = self.setup, self.setup.form
-        cdef const Unit* unit = unit_of(stage.unit)
-        job.step, job.copy = <Step> unit.run, <CopyStep> unit_of(setup.copy).run
-        job.itemsize, job.acc_bytes, job.retries = setup.itemsize, setup.acc_bytes, retries
-        if len(setup.stages) > 1 or setup.reports:
-            job.extremes = extremes_of(setup.digits, setup.least, setup.largest)
+        cdef bint few = p.lanes * p.itemsize < CACHE_LINE  # few lanes are read as rows
+        job.step, job.copy = <Step> stage.unit.run, copy_step
+        job.itemsize, job.acc_bytes, job.retries = p.itemsize, p.acc_bytes, retries
+        if setup.stages > 1 and not retries:
+            job.retry = &self.jobs[RETRY]
+        if setup.stages > 1 or recipe.reports:
+            job.extremes = extremes_of(recipe.digits, setup.least, setup.largest)
         if retries:
             job.exceptions = 0
-        elif len(setup.stages) > 1:
+        elif setup.stages > 1:
             job.exceptions = INVALID | OVERFLOWED | UNDERFLOWED
-        elif setup.divides:
+        elif setup.rule.divides:
             job.exceptions = INVALID  # their sums stay in range
-        elif setup.reports:
+        elif recipe.reports:
             job.exceptions = OVERFLOWED
         job.gathers, job.shares = stage.gathers, stage.shares
-        job.branches = "_wide_" in stage.unit or "_norm_" in stage.unit and abs(setup.p) not in (1, 2)
-        job.groups, job.items, job.lanes = 1, form.item.size, form.lane.size
-        few = job.lanes * job.itemsize < CACHE_LINE  # few lanes are read as rows
+        job.branches = kind_at(stage.kind).is_wide or kind_at(stage.kind).is_norm and fabs(setup.rule.p) not in (1, 2)
+        job.groups, job.items, job.lanes = 1, p.items, p.lanes
         job.x_rows = few and (stage.by_axis or stage.gathers) and job.axis[job.rank - 1].size > 1
         job.y_rows = few and stage.by_axis and job.axis[job.rank - 1].out > 1
         for a in range(self.outer):
             job.groups *= job.outer_size[a]
-        job.item_place, job.lane_place = form.item.place, form.lane.place
-        job.tile_items, windows, job.tile_lanes = stage.tile
+        job.item_place, job.lane_place = setup.form.item.place, setup.form.lane.place
+        job.tile_items, job.tile_lanes = extents.items, extents.lanes
         for a in range(job.rank):
-            job.tile[a], zero[a] = windows[a], 0
+            job.tile[a], zero[a] = extents.windows[a], 0
         whole_of(job, 0, &whole)
         job.tasks = count_tiles(job, &whole) * job.groups
         memset(&tile, 0, sizeof(Tile))
@@ -374,12 +393,35 @@ cdef class Pool:
             results *= job.tile[a]
         job.x_room = 0 if job.gathers else FRONT + round_up(elements * job.itemsize + CACHE_LINE, CACHE_LINE)
         job.y_room = round_up(results * job.itemsize + CACHE_LINE, CACHE_LINE)
-        job.index_room = round_up(results * 8, CACHE_LINE) if setup.indexed else 0
-        job.scratch = round_up(unit.scratch(&tile), CACHE_LINE)
+        job.index_room = round_up(results * 8, CACHE_LINE) if recipe.indexed else 0
+        job.scratch = round_up(stage.unit.scratch(&tile), CACHE_LINE)
 
     @property
     def tasks(self):
         return self.jobs[DIVIDED].tasks
+
+    @property
+    def setup(self):
+        """What planning has decided."""
+        cdef int i, rank = self.jobs[0].rank
+        axes = [axis_in(&self.axes[i]) for i in range(rank)]
+        groups = [self._dim(i, self.numbers[i], self.numbers[self.outer + i], None) for i in range(self.outer)]
+        item = self._dim(self.outer, self.jobs[0].items, self.jobs[0].item_place, None)
+        lane = self._dim(self.outer + 1 + rank, self.jobs[0].lanes, self.jobs[0].lane_place, None)
+        dims = [self._dim(self.outer + 1 + i, self.axes[i].size, self.jobs[0].place[i], axes[i]) for i in range(rank)]
+        form = PythonForm(tuple(groups), item, tuple(dims), lane, bool(self.apart))
+        return PythonSetup(form, tuple(axes), self.jobs[0].joined, self.jobs[0].acc_bytes, step_name(self.steps[0]),
+                               tuple([self._stage(i) for i in range(self.stages)]), bool(self.rule.careful),
+                               bool(self.rule.few), self.rule.low, self.rule.high)
+
+    cdef _dim(self, int place, Py_ssize_t size, Py_ssize_t step, windows):
+        return PythonDim(size, self.x_axis[place], self.y_axis[place], step, windows)
+
+    cdef _stage(self, int i):
+        cdef const Job* divided = &self.jobs[i if i == RETRY else DIVIDED]
+        return PythonStage(self.units[i].name.decode(), bool(self.by_axis[i]), bool(self.jobs[i].gathers),
+                               bool(self.jobs[i].shares), bool(step_at(self.steps[i]).divides), tile_in(&self.jobs[i]),
+                               tile_in(divided))
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
         """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x.
@@ -393,7 +435,7 @@ cdef class Pool:
         if indices is not None:
             operands.indices = operand_of(indices)
         if rule is not None:
-            set_rule(&operands.rule, rule)
+            set_scales(&operands.scales, rule)
         return self._run(&operands, threads)
 
     cdef bint _run(self, Operands* operands, int threads) except -1:
@@ -408,7 +450,7 @@ cdef class Pool:
         raised_by_handler(&signals)
         return overflowed
 
-    cdef bint _describe(self, Array* array, const Operand* source, const signed char* axis) noexcept nogil:
+    cdef bint _describe(self, Array* array, const Operand* source, const int* axis) noexcept nogil:
         """Set an array's strides by the dimensions of the job, and return whether it has to be copied for any step."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped
@@ -446,11 +488,8 @@ cdef class Pool:
         call.indices.data, call.indices_apart = NULL, False
         if operands.indices.data != NULL:
             call.indices_apart = self._describe(&call.indices, &operands.indices, self.y_axis)
-        call.rule, call.signals, call.again, call.overflowed = operands.rule, signals, &again, overflowed
-        call.rule.p, call.rule.low, call.rule.high, call.rule.order = self.p, self.low, self.high, self.order
-        call.rule.counted, call.rule.left_out, call.rule.most = self.counted, self.left_out, self.most
-        call.rule.divides, call.rule.careful = self.divides, self.careful
-        call.rule.is_other, call.rule.few = self.is_other, self.few
+        call.rule, call.signals, call.again, call.overflowed = self.rule, signals, &again, overflowed
+        call.rule.scales = operands.scales
         room = job.groups * job.items * job.lanes * job.itemsize
         for a in range(job.rank):
             room *= job.axis[a].size
@@ -488,6 +527,43 @@ cdef class Pool:
 
 include "plain_calls.pxi"
 include "quotients.pxi"
+
+
+cdef tile_in(const Job* job):
+    """The tile of a job, for Python."""
+    cdef int a
+    return PythonTile(job.tile_items, tuple([job.tile[a] for a in range(job.rank)]), job.tile_lanes)
+
+
+def pool_of_request(Reducer reducer not None, request, x, results, bint contiguous, int step=ANY, int form=ANY,
+                    double share=1.0):
+    """
+    The pool for a request and arrays of these strides.
+
+    Parameters
+    ----------
+    reducer : onnxpool.planning.planner.Reducer
+    request : onnxpool.planning.request.Request
+    x : sequence of int
+        The strides of X, in bytes.
+    results : sequence of sequence of int
+        The strides of the result, and of its indices if there are any.
+    contiguous : bool
+        Whether X is in row-major order, without gaps, and in the byte order of the machine.
+    step, form : int, optional
+        The place of a step in the table, and of a form. By default, costs choose.
+    share : float, optional
+        The room of a tile, relative to the usual one.
+    """
+    cdef Request r
+    cdef Setup setup
+    cdef Pool pool = Pool.__new__(Pool)
+    r.recipe = &reducer.recipe
+    read_request(&r, request, x, results, contiguous)
+    if not set_up(&r, step, form, share, &setup):
+        raise ValueError("onnxpool: no loops are compiled for this reduction and dtype")
+    pool._set_up(&setup, &reducer.recipe)
+    return pool
 
 
 cdef bint run_pool(void* pool, const Operands* operands, int threads) noexcept nogil:

@@ -1,33 +1,5 @@
 """The normal form of a problem: as few dimensions as its arrays allow, each with its role in the loops."""
 
-cdef struct Dim:
-    # Neighbouring axes of an array whose strides are those of a single axis.
-    Py_ssize_t size              # elements of X along it
-    Py_ssize_t place             # the index stride along it
-    int x, y                     # the axes of the arrays whose strides it has, or -1 if it has one element or window
-
-
-cdef struct Form:
-    # x[groups, item, axes, lane].
-    Dim[MOST_AXES] groups, dims
-    Axis[MOST_AXES] axes         # the windows along each of `dims`, of which there is at least one
-    int outer, rank
-    Dim item, lane               # lanes fill vectors; a single one if the loops read rows of the last axis instead
-    bint apart                   # whether lanes have a larger stride than the last axis, so that they are first copied
-
-
-cdef struct Request:
-    # A reduction of windows along some axes of an array, and the strides of its arrays in bytes.
-    int ndim, y_ndim
-    int results                  # arrays of results: 2 with indices
-    int itemsize, kind
-    bint whole, keepdims, contiguous
-    Py_ssize_t[MOST_AXES] shape, place, x
-    Py_ssize_t[2][MOST_AXES] y
-    int[MOST_AXES] along         # the place in `windows` of the windows along an axis, or -1
-    Axis[MOST_AXES] windows
-
-
 cdef struct Found:
     # Dimensions with windows, and the others. Each is listed from the fastest to the slowest.
     Dim[MOST_AXES] dims, rest
@@ -92,7 +64,7 @@ cdef void dims_of(const Request* r, bint alone, Found* found) noexcept nogil:
             continue
         follows = last != NULL and pooled == last_pooled and r.x[axis] == last.size * r.x[last.x]
         if follows and pooled:
-            follows = r.whole and are_one(r, axis, last.x)
+            follows = r.recipe.whole and are_one(r, axis, last.x)
         elif follows:
             follows = (r.place[axis] == last.size * last.place and not (alone and before_pooled)
                        and results_follow(r, y_axis, last))
@@ -151,7 +123,7 @@ cdef int forms_of(const Request* r, Form* forms) noexcept nogil:
     cdef bint apart, lanes_fit
     dims_of(r, False, &found)
     # The number of lanes can affect the sum of a whole channel. Lanes are therefore a single axis, without the batch.
-    if r.whole:
+    if r.recipe.whole:
         for i in range(found.others):
             if found.rest[i].size > r.shape[found.rest[i].x] and others == &found:
                 dims_of(r, True, &alone)
@@ -161,7 +133,7 @@ cdef int forms_of(const Request* r, Form* forms) noexcept nogil:
     # The first axis of an array of whole channels is its batch, whose size must not affect a result. Axes of stride 0
     # are not lanes, unless they follow the pooled axes.
     for i in range(others.others - 1, -1, -1):
-        if not (r.whole and others.rest[i].x == 0) and (r.x[others.rest[i].x] or others.rest[i].x > last):
+        if not (r.recipe.whole and others.rest[i].x == 0) and (r.x[others.rest[i].x] or others.rest[i].x > last):
             if lane < 0 or is_nearer(r, &others.rest[i], &others.rest[lane]):
                 lane = i
     if lane >= 0:
@@ -169,13 +141,13 @@ cdef int forms_of(const Request* r, Form* forms) noexcept nogil:
             if found.dims[i].size > 1:
                 stride = llabs(r.x[found.dims[i].x])
         apart = stride >= 0 and llabs(r.x[others.rest[lane].x]) >= stride
-        lanes_fit = others.rest[lane].size >= VECTOR // r.itemsize
+        lanes_fit = others.rest[lane].size >= VECTOR // r.recipe.itemsize
         if apart:
-            lanes_fit = lanes_fit and (r.whole or r.contiguous)
+            lanes_fit = lanes_fit and (r.recipe.whole or r.contiguous)
         else:  # few lanes of a whole channel must be packed without gaps, unless they are the last axes of the array
-            lanes_fit = (lanes_fit or not r.whole or others.rest[lane].x > last
-                         or found.rank == 1 and r.x[others.rest[lane].x] == r.itemsize
-                         and r.x[found.dims[0].x] == others.rest[lane].size * r.itemsize)
+            lanes_fit = (lanes_fit or not r.recipe.whole or others.rest[lane].x > last
+                         or found.rank == 1 and r.x[others.rest[lane].x] == r.recipe.itemsize
+                         and r.x[found.dims[0].x] == others.rest[lane].size * r.recipe.itemsize)
         if lanes_fit:
             if not apart:
                 set_form(r, &found, others, lane, False, forms)

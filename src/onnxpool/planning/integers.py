@@ -52,11 +52,6 @@ def is_compiled(request: Request) -> bool:
     return request.result_dtype == request.dtype and not request.reduction.whole and fits
 
 
-def has_few_taps(request: Request) -> bool:
-    """Whether these loops can round means in fewer steps."""
-    return largest_divisor(request.axes) <= FEW_TAPS[request.dtype.name]
-
-
 def divisors_of(request: Request, ranges: Sequence[slice]) -> list[Array]:
     """The factors of the divisors of these results: those of each pooled axis, shaped to be multiplied."""
     divisors = []

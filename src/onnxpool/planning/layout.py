@@ -1,7 +1,8 @@
-"""Layout: turns a request and the strides of its arrays into the setup of a pool. All setups come from `setup_of`."""
+"""Layout: the pool for a request and the strides of its arrays. All pools come from `pool_of`."""
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,24 +11,18 @@ from .. import kernels
 from ..arrays import Array, dtype_name
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
-from ..kernels import pool as pools
-from ..windows import Axis, largest_divisor
-from . import costs, integers, orders, planner, ranges, steps
-from .planner import Planner
+from ..kernels import Pool, pool_of_request
+from . import costs, integers, orders, ranges, steps
+from .planner import Planner, Reducer
 from .reductions import KINDS
-from .request import Request
-from .setup import Form, Stage
+from .request import Reduction, Request
+from .setup import Form, Setup
 from .ways import ROOMS, Way, learned
 
-MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
 MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
-COPY = steps.unit_of(*steps.COPY)
 REGISTER = costs.nearest(kernels.REGISTER)
 NO_ORDER = orders.Order()
-
-for table in kernels.units:
-    planner.use(table)
-planner.prepare(REGISTER)
+STEPS = [record.name for record in steps.STEPS]
 
 
 class Valid(NamedTuple):
@@ -41,69 +36,61 @@ class Valid(NamedTuple):
 ALL_VALID = Valid()
 
 
-class Setup(NamedTuple):
-    """The arguments from which a pool is made."""
-
-    axes: tuple[Axis, ...]
-    joined: int  # trailing axes that count as one in the order of sums, although there are gaps between them
-    form: Form
-    itemsize: int
-    acc_bytes: int  # of an accumulator
-    digits: int  # digits of a float's significand
-    p: float
-    divides: bool  # whether totals are divided
-    low: float  # the safe range of totals
-    high: float
-    order: orders.Order  # of extrema
-    valid: Valid
-    reports: bool  # whether callers compute means again whose sums overflowed
-    is_other: bool  # whether the unit of int16 takes uint16, or that of float16 takes bfloat16
-    few: bool  # whether windows of integers have few taps, so that their means are rounded in fewer steps
-    careful: bool  # whether quotients must be computed by division
-    least: float  # range of magnitudes of elements whose sums never leave the safe range
-    largest: float
-    indexed: bool
-    copy: str  # the unit that copies strided elements
-    route: str
-    stages: tuple[Stage, ...]  # one, or two if a second one may have to recompute suspect results
-
-
-def compiled_for(request: Request) -> tuple[str, str, orders.Order]:
-    """The reduction and the dtype for which the units of a request are compiled, and their order of elements."""
-    reduction, dtype = request.reduction, orders.held_as(request.dtype)
+def compiled_for(reduction: Reduction, dtype: np.dtype[Any], is_long: bool = False) -> tuple[str, str, orders.Order]:
+    """The reduction and the dtype for which units are compiled, and their order of elements. `is_long` says whether
+    sums of quantised elements may not fit into 32 bits."""
+    own = orders.held_as(dtype)
     name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
-    integer, skips = f"int{8 * request.dtype.itemsize}", reduction.skips
+    integer, skips = f"int{8 * dtype.itemsize}", reduction.skips
     if reduction.indexed:
-        order = orders.indexed_order_of(name, request.dtype, skips)
-        return "indexed_extremum", dtype if DTYPES[dtype].digits and not skips else integer, order
-    if name == "mean" and request.dtype.kind in "iu":
-        return "integer_mean", "uint8" if dtype == "uint8" else integer, NO_ORDER
+        order = orders.indexed_order_of(name, dtype, skips)
+        return "indexed_extremum", own if DTYPES[own].digits and not skips else integer, order
+    if name == "mean" and dtype.kind in "iu":
+        return "integer_mean", "uint8" if own == "uint8" else integer, NO_ORDER
     name = "valid_mean" if name == "mean" and skips else name
-    if dtype == "bfloat16" and name in KINDS and dtype not in KINDS[name].dtypes:
-        dtype = "float16"
-    if name == "max" and dtype == "float16":
-        return name, dtype, orders.order_of(name, request.dtype, skips)
-    if name not in KINDS or dtype not in KINDS[name].dtypes or (skips and name == "max"):
-        return "extremum", integer, orders.order_of(name, request.dtype, skips)
-    if name == "quantised_mean":
-        most = 2**31 >> 8 * request.dtype.itemsize  # taps whose sum is sure to fit into 32 bits
-        if math.prod(axis.most for axis in request.axes) > most:
-            name = "long_quantised_mean"
-    return name, dtype, NO_ORDER
+    if own == "bfloat16" and name in KINDS and own not in KINDS[name].dtypes:
+        own = "float16"
+    if name == "max" and own == "float16":
+        return name, own, orders.order_of(name, dtype, skips)
+    if name not in KINDS or own not in KINDS[name].dtypes or (skips and name == "max"):
+        return "extremum", integer, orders.order_of(name, dtype, skips)
+    return f"long_{name}" if is_long else name, own, NO_ORDER
 
 
-def valid_of(request: Request, name: str) -> Valid:
+def valid_of(dtype: np.dtype[Any], name: str, pads: bool) -> Valid:
     """How a reduction leaves NaNs out. Means count numbers, or if padding counts as well, they discount NaNs."""
-    dtype = request.dtype
     if name == "indexed_extremum":
         bits = 64 if dtype.itemsize == 8 else 32
         return ALL_VALID if dtype.kind in MOMENTS else Valid(most=orders.repeated(bits, orders.infinity(dtype)))
     if name != "valid_mean":
         return ALL_VALID
-    pads = any(axis.counts_pads for axis in request.axes)
     held = np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
     counts = (0, -1) if pads else (1, 0)
     return Valid(*[int(np.array(count, held).view(f"u{held.itemsize}")) for count in counts])
+
+
+@lru_cache(maxsize=256)
+def reducer(reduction: Reduction, dtype: np.dtype[Any], pads: bool, is_long: bool) -> Reducer:
+    """How units reduce windows of a dtype. `pads` says whether means count padding."""
+    name, own, order = compiled_for(reduction, dtype, is_long)
+    exact = "bfloat16" if own == "float16" and dtype.kind != "f" else own
+    retries = name == reduction.name and ranges.retries(reduction, exact)
+    return Reducer(
+        name, own, exact if retries else None, dtype.itemsize, DTYPES[exact].digits, whole=reduction.whole,
+        indexed=reduction.indexed, reports=name == "valid_mean" and ranges.retries(reduction, exact),
+        divides=name == "mean", is_other=dtype.kind not in "fi", top=ranges.top(exact),
+        few=integers.FEW_TAPS[dtype.name] if name == "integer_mean" else 0,
+        p=-reduction.p if reduction.skips else reduction.p, safe=ranges.safe_range(reduction, exact), order=order,
+        valid=valid_of(dtype, name, pads) if reduction.skips else ALL_VALID)
+
+
+def reducer_of(request: Request) -> Reducer:
+    """How units reduce the windows of a request."""
+    reduction = request.reduction
+    pads = reduction.skips and any(axis.counts_pads for axis in request.axes)
+    is_long = reduction.name == "quantised_mean" and (
+        math.prod([axis.most for axis in request.axes]) > 2**31 >> 8 * request.dtype.itemsize)
+    return reducer(reduction, request.dtype, pads, is_long)
 
 
 def memory_order(x: Array, channel: int) -> tuple[int, ...] | None:
@@ -137,7 +124,7 @@ def counts_beyond(request: Request) -> bool:
 
 def planner_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> Planner:
     """The forms of a request for these strides."""
-    return Planner(request, x, results, contiguous, compiled_for(request)[0])
+    return Planner(reducer_of(request), request, x, results, contiguous)
 
 
 def key_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> str:
@@ -157,15 +144,15 @@ def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
 
 
 def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
-             contiguous: bool) -> dict[Way, pools.Pool]:
+             contiguous: bool) -> dict[Way, Pool]:
     """A pool for each way to solve a problem, unless it does the same as that of another. The usual way comes first."""
     choices = choices_of(planner_of(request, x, results, contiguous))
     ways = [Way(step, adjacent, room) for room in ROOMS for step, adjacent in choices]
-    found: dict[Any, tuple[Way, Setup]] = {}
+    found: dict[Any, tuple[Way, Pool]] = {}
     for way in ways:
-        setup = setup_of(request, x, results, contiguous, way)
-        found.setdefault((setup.form.apart, setup.stages), (way, setup))
-    return {way: pools.Pool(setup) for way, setup in found.values()}
+        pool = pool_of(request, x, results, contiguous, way)
+        found.setdefault((pool.setup.form.apart, pool.setup.stages), (way, pool))
+    return dict(found.values())
 
 
 def choices_of(planner: Planner) -> list[tuple[str, bool]]:
@@ -181,10 +168,10 @@ def choices_of(planner: Planner) -> list[tuple[str, bool]]:
     return [usual, *[choice for choice in others if choice != usual]]
 
 
-def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
-             way: Way | None = None) -> Setup:
+def pool_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
+            way: Way | None = None) -> Pool:
     """
-    The setup of a pool for this request and these strides.
+    The pool for this request and these strides.
 
     Parameters
     ----------
@@ -198,31 +185,21 @@ def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
     way : Way, optional
         By default the one that was learned, or else the cheapest.
     """
-    reduction = request.reduction
-    name, dtype, order = compiled_for(request)
     if counts_beyond(request):
-        raise PoolError(f"MaxPool: windows or planes of more than {MOST_PLACES} places of {dtype} have no compiled "
-                        f"indices; give a dtype of 64 bits", "MaxPool", "X", value=dtype)
-    planner = Planner(request, x, results, contiguous, name)
+        raise PoolError(f"MaxPool: windows or planes of more than {MOST_PLACES} places of {request.dtype} have no "
+                        f"compiled indices; give a dtype of 64 bits", "MaxPool", "X", value=request.dtype.name)
+    memory, own = (x, results, contiguous), reducer_of(request)
     if way is None and learned:
-        way = learned.get(key_in(request, x, results, planner.forms[0]))
-    step, place, _ = planner.usual
-    if way is not None:
-        choices = choices_of(planner)
-        step, adjacent = way[:2] if way[:2] in choices else choices[0]
-        place = planner.place_of(adjacent)
-    own = "bfloat16" if dtype == "float16" and request.dtype.kind != "f" else dtype
-    low, high = ranges.safe_range(reduction, own)
-    retries = name == reduction.name and ranges.retries(reduction, own)
-    reports = name == "valid_mean" and ranges.retries(reduction, own)
-    form, axes, joined, acc_bytes, stages = planner.solve(step, place, dtype, own if retries else None,
-                                                          way.room if way else 1.0)
-    least, largest = ranges.harmless(reduction, own, axes) if retries or reports else (0.0, math.inf)
-    return Setup(axes=axes, joined=joined, form=form, itemsize=request.dtype.itemsize,
-                 acc_bytes=acc_bytes, digits=DTYPES[own].digits,
-                 p=-reduction.p if reduction.skips else reduction.p, divides=name == "mean", low=low, high=high,
-                 order=order, valid=valid_of(request, name) if reduction.skips else ALL_VALID,
-                 reports=reports, is_other=request.dtype.kind not in "fi",
-                 few=name == "integer_mean" and integers.has_few_taps(request),
-                 careful=stages[0].divides or largest_divisor(axes) > MOST_CORRECTED,
-                 least=least, largest=largest, indexed=reduction.indexed, copy=COPY, route=step, stages=stages)
+        way = learned.get(key_of(request, *memory))
+    if way is None:
+        return pool_of_request(own, request, *memory)
+    planner = planner_of(request, *memory)
+    choices = choices_of(planner)
+    step, adjacent = way[:2] if way[:2] in choices else choices[0]
+    return pool_of_request(own, request, *memory, STEPS.index(step), planner.place_of(adjacent), way.room)
+
+
+def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
+             way: Way | None = None) -> Setup:
+    """What the pool for this request and these strides does."""
+    return pool_of(request, x, results, contiguous, way).setup

@@ -507,6 +507,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
             if len(pools) >= MOST_POOLS:
                 pools.clear()
             with kernels.cpu.DefaultFloats():
-                pool = kernels.Pool(layout.setup_of(self.request, x, results, contiguous))
+                pool = layout.pool_of(self.request, x, results, contiguous)
             pools[key] = pool
         return pool

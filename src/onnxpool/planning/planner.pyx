@@ -6,14 +6,14 @@ are compiled and what they cost. Amounts that can exceed 64 bits are doubles: up
 no choice needs the lost digits.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport HUGE_VAL, ceil, floor, fma, fmod, log2, pow, rint
+from libc.math cimport HUGE_VAL, ceil, fabs, floor, fma, fmod, log2, pow, rint
 from libc.stdlib cimport llabs
 from libc.string cimport memset
 
 from ..kernels.core.job cimport CACHE_LINE, FEW, LEAST_SLIDING, MOST_AXES, Axis, Scratch, bits_of, ceil_div, padded
 from ..kernels.core.job cimport Tile as LoopTile
 from ..kernels.core.units cimport Unit
-from ..kernels.axes cimport set_axis
+from ..kernels.core.axes cimport set_axis
 
 from ..dtypes import DTYPES
 from ..windows import Axis as PythonAxis
@@ -23,7 +23,6 @@ from .setup import Dim as PythonDim
 from .setup import Form as PythonForm
 from .setup import Stage as PythonStage
 from .setup import Tile as PythonTile
-from .ways import Forced
 
 cdef enum:
     VECTOR = 64  # bytes of the widest register
@@ -32,43 +31,10 @@ cdef enum:
     MOST_AMOUNTS = 20
     STEPS = 4
 
+cdef enum:
+    MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
+
 cdef enum: WHOLE, ORDERED, DIRECT, PASSES  # the steps, in the order of their table
-
-
-cdef struct Kind:
-    # A reduction, as loops are compiled for it.
-    int acc_bytes, factor
-    bint is_max, is_extremum, is_mean, is_norm, is_quantised, rare
-    bint frequent, disjoint          # whether there are loops that are only faster, and those of disjoint windows
-
-
-cdef struct Problem:
-    # The problem for which a step is chosen: x[item, axes, lane].
-    const Axis* axes
-    int rank, kind
-    int itemsize, acc_bytes          # bytes of an element, and of an accumulator
-    int register_bytes               # those of a register, for which there are costs
-    int joined                       # trailing axes that count as one in the order of sums
-    Py_ssize_t items, lanes
-    bint planar                      # whether lanes are strided channels
-    bint whole                       # whether the operator has one window, which covers a whole channel
-
-
-ctypedef bint (*Fits)(const Problem* p) noexcept nogil
-ctypedef void (*Work)(const Problem* p, double* amounts) noexcept nogil
-
-
-cdef struct Step:
-    # A record of Python's table of steps, with its functions.
-    Fits fits                        # NULL if all problems of its reductions fit
-    Work work
-    int amounts                      # units of work
-    double[MOST_AMOUNTS] cost        # of each
-    bint costed
-    bint[MOST_KINDS] takes           # reductions for which it is compiled
-    Py_ssize_t room, least_lanes
-    int retry                        # place of another step, or -1
-    bint whole, in_place, gathers, shares, copies_in_room, rereads, divides, by_axis
 
 
 cdef Kind[MOST_KINDS] kinds
@@ -108,7 +74,7 @@ def prepare(int register_bytes):
         kind.acc_bytes, kind.factor, kind.rare = record.acc_bytes, record.factor, record.rare
         kind.is_max, kind.is_extremum = record.name == "max", record.name == "extremum"
         kind.is_mean, kind.is_norm = record.name == "mean", record.name == "norm"
-        kind.is_quantised = "quantised" in record.name
+        kind.is_quantised, kind.is_wide = "quantised" in record.name, record.name == "wide"
         kind.frequent, kind.disjoint = record.name in steps.FREQUENT, record.name in steps.DISJOINT
     double_mean, wide = KIND_NAMES.index("double_mean"), KIND_NAMES.index("wide")
     for i, record in enumerate(steps.STEPS):
@@ -129,6 +95,132 @@ def prepare(int register_bytes):
 
 STEP_NAMES = tuple([record.name for record in steps.STEPS])
 KIND_NAMES, DTYPE_NAMES = tuple(KINDS), tuple(DTYPES)
+
+
+def force(step, lanes):
+    """Force a step wherever it fits, and rows or lanes; None for the usual choice."""
+    global forced_step, forced_lanes
+    forced_step = ANY if step is None else STEP_NAMES.index(step)
+    forced_lanes = ANY if lanes is None else lanes
+
+
+cdef const Kind* kind_at(int kind) noexcept nogil:
+    return &kinds[kind]
+
+
+cdef const Step* step_at(int step) noexcept nogil:
+    return &table[step]
+
+
+cdef str step_name(int step):
+    return STEP_NAMES[step]
+
+
+cdef class Reducer:
+    """
+    How units reduce windows of a dtype: all that does not depend on a shape.
+
+    Parameters
+    ----------
+    name, dtype : str
+        The reduction and the dtype for which units are compiled.
+    retried : str, optional
+        The dtype of those that compute suspect results again.
+    itemsize, digits : int
+        Bytes of an element, and digits of a float's significand.
+    whole, indexed, reports, divides, is_other : bool
+        Whether windows are whole channels; whether there are indices; whether callers compute means again whose sums
+        overflowed; whether totals are divided; whether the unit of int16 takes uint16, or that of float16 bfloat16.
+    top, few : float
+        The largest number of the accumulators of means; the largest divisor for which means of integers are rounded in
+        fewer steps.
+    p : float
+        The order of a norm, or its negative if NaNs are left out.
+    safe : (float, float)
+        The safe range of totals.
+    order : Order
+        That of extrema.
+    valid : Valid
+        How NaNs are left out.
+    """
+
+    def __cinit__(self, str name, str dtype, retried, int itemsize, int digits, *, bint whole, bint indexed,
+                  bint reports, bint divides, bint is_other, double top, double few, double p, safe, order, valid):
+        cdef Recipe* r = &self.recipe
+        r.kind, r.dtype = KIND_NAMES.index(name), DTYPE_NAMES.index(dtype)
+        r.retried = -1 if retried is None else DTYPE_NAMES.index(retried)
+        r.itemsize, r.digits, r.whole, r.indexed, r.reports = itemsize, digits, whole, indexed, reports
+        r.top, r.few = top, few
+        r.rule.p, r.rule.divides, r.rule.is_other = p, divides, is_other
+        r.rule.low, r.rule.high = safe
+        (r.rule.order.mask, r.rule.order.flip, r.rule.order.shift, r.rule.order.truth, r.rule.order.infinity) = order
+        r.rule.counted, r.rule.left_out, r.rule.most = valid
+
+
+cdef int read_request(Request* r, request, x, results, bint contiguous) except -1:
+    """Read a request for arrays of these strides. The caller sets its recipe."""
+    cdef int i, a
+    r.ndim, r.y_ndim, r.results = len(request.shape), len(results[0]), len(results)
+    r.keepdims, r.contiguous = request.keepdims, contiguous
+    for a, (size, place, stride) in enumerate(zip(request.shape, request.places, x)):
+        r.shape[a], r.place[a], r.x[a], r.along[a] = size, place, stride, -1
+    for i, strides in enumerate(results):
+        for a, stride in enumerate(strides):
+            r.y[i][a] = stride
+    for i, (axis, windows) in enumerate(request.windows):
+        r.along[<int> axis] = i
+        set_axis(&r.windows[i], windows)
+    return 0
+
+
+cdef void set_problem(const Request* r, const Form* form, Problem* p) noexcept nogil:
+    """The problem for which a step is chosen."""
+    cdef const Kind* kind = &kinds[r.recipe.kind]
+    p.axes, p.rank, p.kind, p.itemsize, p.whole = form.axes, form.rank, r.recipe.kind, r.recipe.itemsize, r.recipe.whole
+    p.acc_bytes, p.register_bytes = max(p.itemsize * kind.factor, kind.acc_bytes), register_of_costs
+    p.items, p.lanes, p.planar = form.item.size, form.lane.size, form.apart
+    p.joined = joined_of(r, form) if p.whole else 1
+
+
+cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil:
+    """The forms of a request, and the problem of each. Return their number."""
+    cdef int count = forms_of(r, forms), i
+    for i in range(count):
+        set_problem(r, &forms[i], &problems[i])
+    return count
+
+
+cdef bint set_up(const Request* r, int step, int form, double share, Setup* setup) noexcept nogil:
+    """The setup with a step and a form, or with those that costs choose. Return whether such loops are compiled."""
+    cdef const Recipe* recipe = r.recipe
+    cdef const Problem* p = &setup.problem
+    cdef Form[2] forms
+    cdef Problem[2] problems
+    cdef Choice choice
+    cdef double groups = 1, taps = 1, divisor = 1
+    cdef int i, count = problems_of(r, forms, problems)
+    if step == ANY:
+        choice = usual_of(problems, count)
+        step, form = choice.step, choice.form
+    setup.form = forms[form]
+    set_problem(r, &setup.form, &setup.problem)
+    if step == ANY or units[step][p.kind][recipe.dtype] == NULL:
+        return False
+    for i in range(setup.form.outer):
+        groups *= setup.form.groups[i].size
+    setup.stages = set_stages(p, step, groups, recipe.dtype, recipe.retried, r.contiguous, share, setup.stage)
+    for i in range(p.rank):
+        taps *= p.axes[i].most
+        divisor *= p.axes[i].kernel if p.axes[i].counts_pads else p.axes[i].most
+    setup.rule = recipe.rule
+    setup.rule.careful, setup.rule.few = table[step].divides or divisor > MOST_CORRECTED, divisor <= recipe.few
+    setup.least, setup.largest = 0, HUGE_VAL
+    if kinds[p.kind].is_norm and recipe.retried >= 0:
+        setup.least = 1.001 * pow(setup.rule.low, 1 / fabs(setup.rule.p))
+        setup.largest = 0.999 * pow(setup.rule.high / (2 * max(1.0, taps)), 1 / fabs(setup.rule.p))
+    elif recipe.retried >= 0 or recipe.reports:
+        setup.largest = recipe.top / (2 * max(1.0, taps))
+    return True
 
 
 cdef object axis_in(const Axis* axis):
@@ -152,19 +244,18 @@ cdef object tile_in(const Tile* tile, int rank):
     return PythonTile(tile.items, tuple([tile.windows[a] for a in range(rank)]), tile.lanes)
 
 
-cdef object stage_in(const Stage* stage, const Problem* p):
-    cdef const Step* step = &table[stage.step]
-    return PythonStage("_".join((STEP_NAMES[stage.step], KIND_NAMES[stage.kind], DTYPE_NAMES[stage.dtype])),
-                       bool(step.by_axis), bool(step.gathers and not p.planar), bool(step.shares and not p.planar),
-                       bool(step.divides), tile_in(&stage.tile, p.rank), tile_in(&stage.divided, p.rank))
+cdef object stage_in(const Stage* stage, int rank):
+    return PythonStage(stage.unit.name.decode(), bool(stage.by_axis), bool(stage.gathers), bool(stage.shares),
+                       bool(table[stage.step].divides), tile_in(&stage.tile, rank), tile_in(&stage.divided, rank))
 
 
 cdef class Planner:
     """
-    The forms of a request for arrays of these strides, between which costs decide.
+    The forms of a request for arrays of these strides, between which costs decide, and what planning makes of them.
 
     Parameters
     ----------
+    reducer : Reducer
     request : Request
     x : sequence of int
         The strides of X, in bytes.
@@ -172,37 +263,17 @@ cdef class Planner:
         The strides of the result, and of its indices if there are any.
     contiguous : bool
         Whether X is in row-major order, without gaps, and in the byte order of the machine.
-    name : str
-        The reduction of the units.
     """
+    cdef Reducer reducer
     cdef Request request
     cdef Form[2] form
     cdef Problem[2] problem
     cdef int count
 
-    def __cinit__(self, request, x, results, bint contiguous, str name):
-        cdef Request* r = &self.request
-        cdef Problem* p
-        cdef int i, a
-        r.ndim, r.y_ndim, r.results = len(request.shape), len(results[0]), len(results)
-        r.kind, r.itemsize, r.whole = KIND_NAMES.index(name), request.dtype.itemsize, request.reduction.whole
-        r.keepdims, r.contiguous = request.keepdims, contiguous
-        for a, (size, place, stride) in enumerate(zip(request.shape, request.places, x)):
-            r.shape[a], r.place[a], r.x[a], r.along[a] = size, place, stride, -1
-        for i, strides in enumerate(results):
-            for a, stride in enumerate(strides):
-                r.y[i][a] = stride
-        for i, (axis, windows) in enumerate(request.windows):
-            r.along[<int> axis] = i
-            set_axis(&r.windows[i], windows)
-        self.count = forms_of(r, self.form)
-        for i in range(self.count):
-            p = &self.problem[i]
-            p.axes, p.rank, p.kind, p.itemsize = self.form[i].axes, self.form[i].rank, r.kind, r.itemsize
-            p.acc_bytes = max(r.itemsize * kinds[r.kind].factor, kinds[r.kind].acc_bytes)
-            p.register_bytes, p.joined = register_of_costs, joined_of(r, &self.form[i]) if r.whole else 1
-            p.items, p.lanes = self.form[i].item.size, self.form[i].lane.size
-            p.planar, p.whole = self.form[i].apart, r.whole
+    def __cinit__(self, Reducer reducer not None, request, x, results, bint contiguous):
+        self.reducer, self.request.recipe = reducer, &reducer.recipe
+        read_request(&self.request, request, x, results, contiguous)
+        self.count = problems_of(&self.request, self.form, self.problem)
 
     @property
     def acc_bytes(self):
@@ -217,9 +288,6 @@ cdef class Planner:
     @property
     def usual(self):
         """The name of the step, and the place of the form, that costs choose, and the cost."""
-        global forced_step, forced_lanes
-        forced_step = ANY if Forced.step is None else STEP_NAMES.index(Forced.step)
-        forced_lanes = ANY if Forced.lanes is None else Forced.lanes
         cdef Choice choice = usual_of(self.problem, self.count)
         return STEP_NAMES[choice.step], choice.form, choice.cost
 
@@ -252,18 +320,8 @@ cdef class Planner:
         """The registers that are moved to make lanes adjacent, and how often tiles read a place, for each register."""
         return moved(&self.problem[form]), halo(&self.problem[form])
 
-    def solve(self, str step, int form, str dtype, retried, double share):
-        """What a pool does: form, axes, trailing axes that count as one, bytes of an accumulator, and stages."""
-        cdef Stage[2] stages
-        cdef const Problem* p = &self.problem[form]
-        cdef int chosen = STEP_NAMES.index(step), own = DTYPE_NAMES.index(dtype), i, count
-        cdef int again = -1 if retried is None else DTYPE_NAMES.index(retried)
-        cdef double groups = 1
-        for i in range(self.form[form].outer):
-            groups *= self.form[form].groups[i].size
-        if units[chosen][p.kind][own] == NULL:
-            raise ValueError(f"onnxpool: no loops {step} of {KIND_NAMES[p.kind]} for {dtype} are compiled")
-        with nogil:
-            count = set_stages(p, chosen, groups, own, again, self.request.contiguous, share, stages)
-        return (form_in(&self.form[form]), tuple([axis_in(&p.axes[i]) for i in range(p.rank)]), p.joined, p.acc_bytes,
-                tuple([stage_in(&stages[i], p) for i in range(count)]))
+    def stages(self, str step, int form, double share):
+        """The stages of a pool with this step, form, and share of the usual room of a tile."""
+        cdef Setup setup
+        set_up(&self.request, <int> STEP_NAMES.index(step), form, share, &setup)
+        return tuple([stage_in(&setup.stage[i], setup.form.rank) for i in range(setup.stages)])

@@ -2,10 +2,8 @@
 
 import math
 import sys
-from collections.abc import Sequence
 
 from ..dtypes import DTYPES
-from ..windows import Axis
 from .request import Reduction
 
 SAFE = 960  # a double holds any sum of up to 2^63 numbers between 2^-SAFE and 2^SAFE without overflow or underflow
@@ -28,11 +26,6 @@ def retries(reduction: Reduction, dtype: str) -> bool:
     return reduction.name == "norm" and reduction.p < math.inf and safe_range(reduction, dtype)[1] < math.inf
 
 
-def harmless(reduction: Reduction, dtype: str, axes: Sequence[Axis]) -> tuple[float, float]:
-    """The range of magnitudes whose sums over windows along these axes never leave the safe range, which is
-    finite for norms."""
-    taps = max(1, math.prod([axis.most for axis in axes]))
-    if reduction.name != "norm":
-        return 0.0, (MOST_DOUBLE if dtype == "float64" else MOST_FLOAT) / (2 * taps)
-    low, high = safe_range(reduction, dtype)
-    return 1.001 * low ** (1 / reduction.p), 0.999 * (high / (2 * taps)) ** (1 / reduction.p)
+def top(dtype: str) -> float:
+    """The largest number of the accumulators of means."""
+    return MOST_DOUBLE if dtype == "float64" else MOST_FLOAT

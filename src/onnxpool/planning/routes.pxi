@@ -2,15 +2,8 @@
 
 cdef enum:
     TILE = 512  # places of a tile whose channels are made adjacent
-    ANY = -1    # no step, or no form, is forced
 
 cdef int forced_step = ANY, forced_lanes = ANY
-
-
-cdef struct Choice:
-    # A step that solves a problem: its place in the table, the place of the form, and its cost.
-    int step, form
-    double cost
 
 
 cdef double moved(const Problem* p) noexcept nogil:

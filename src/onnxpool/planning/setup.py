@@ -79,3 +79,38 @@ class Stage(NamedTuple):
     divides: bool  # whether it finishes means by divisions
     tile: Tile
     divided: Tile  # the tile of a task where several threads divide the work
+
+
+class Setup(NamedTuple):
+    """
+    What a pool does.
+
+    Attributes
+    ----------
+    form : Form
+    axes : tuple of Axis
+        The windows along each axis of the form. Distances that no two windows or taps have are 1.
+    joined : int
+        Trailing axes that count as one in the order of sums, although there are gaps between them.
+    acc_bytes : int
+        Bytes of an accumulator.
+    route : str
+        The step that runs.
+    stages : tuple of Stage
+        One, or two if a second one may have to recompute suspect results.
+    careful, few : bool
+        Whether quotients must be computed by division; whether means of integers are rounded in fewer steps.
+    low, high : float
+        The safe range of totals.
+    """
+
+    form: Form
+    axes: tuple[Axis, ...]
+    joined: int
+    acc_bytes: int
+    route: str
+    stages: tuple[Stage, ...]
+    careful: bool
+    few: bool
+    low: float
+    high: float

@@ -30,18 +30,6 @@ cdef enum:
     LONG_LANES = 1 << 13   # minimum bytes of lanes of a tile that is cut, if windows of many taps are read one by one
 
 
-cdef struct Tile:
-    # The extents of a tile.
-    Py_ssize_t items, lanes
-    Py_ssize_t[MOST_AXES] windows
-
-
-cdef struct Stage:
-    # A step with its tiles, and the tiles of tasks if several threads divide the work.
-    int step, kind, dtype
-    Tile tile, divided
-
-
 cdef struct Cutting:
     # All that decides the tiles of a stage.
     const Problem* problem
@@ -216,7 +204,7 @@ cdef void tasks_of(const Problem* p, double groups, double* alone, double* toget
         together[0] = max(alone[0], min(<double> MOST_TASKS, max(<double> FEWEST_TASKS, floor(amount / LARGE))))
 
 
-cdef void retry_of(const Step* step, const Problem* p, int dtype, Stage* again) noexcept nogil:
+cdef int retry_of(const Step* step, const Problem* p, int dtype, int* kind) noexcept nogil:
     """
     The step that computes suspect results of a step again, and its reduction. The step is its retry, itself, or the
     first one that takes them.
@@ -224,21 +212,25 @@ cdef void retry_of(const Step* step, const Problem* p, int dtype, Stage* again) 
     cdef Problem other = p[0]
     cdef Py_ssize_t taps = 0
     cdef int s
-    again.dtype = dtype
-    again.kind = wide
+    kind[0] = wide
     if kinds[p.kind].is_mean and units[WHOLE][double_mean][dtype] != NULL:
-        again.kind = double_mean
-    other.kind = again.kind
+        kind[0] = double_mean
     for s in range(p.rank):
         taps = max(taps, p.axes[s].kernel)
     if step.retry >= 0 and taps > FEW and fits(&table[step.retry], p):
-        again.step = step.retry
-        return
-    again.step = <int> (step - table)
-    if not step.takes[again.kind]:
-        for s in range(STEPS - 1, -1, -1):
-            if fits(&table[s], &other):
-                again.step = s
+        return step.retry
+    if step.takes[kind[0]]:
+        return <int> (step - table)
+    other.kind = kind[0]
+    for s in range(STEPS):
+        if fits(&table[s], &other):
+            return s
+    return ANY
+
+
+cdef void set_stage(Stage* stage, const Problem* p, int step, int kind, int dtype) noexcept nogil:
+    stage.step, stage.kind, stage.unit, stage.by_axis = step, kind, units[step][kind][dtype], table[step].by_axis
+    stage.gathers, stage.shares = table[step].gathers and not p.planar, table[step].shares and not p.planar
 
 
 cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int retried, bint contiguous,
@@ -251,7 +243,7 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
     cdef double room = PLANAR_ROOM if p.planar else step.room, alone, together
     cdef Py_ssize_t least = CACHE_LINE if p.planar and not step.whole else step.least_lanes, taps = 0, most = p.lanes
     cdef Cutting c
-    cdef int a
+    cdef int a, again, kind = p.kind
     for a in range(p.rank):
         taps = max(taps, p.axes[a].most)
     if not step.whole and taps > FEW:
@@ -265,8 +257,8 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
     c.free = 0 if p.planar or (step.copies_in_room and not c.stays) else MOST - <Py_ssize_t> room
     c.rereads, c.by_axis = step.rereads and c.stays, c.stays and step.by_axis
     c.least, c.grain = least // p.itemsize, VECTOR // p.itemsize
-    stages.step, stages.kind, stages.dtype = chosen, p.kind, dtype
-    c.scratch = units[chosen][p.kind][dtype].scratch
+    set_stage(stages, p, chosen, kind, dtype)
+    c.scratch = stages.unit.scratch
     if p.planar:
         most = lanes_of(p)
     stages.tile.items, stages.tile.lanes = p.items, min(p.lanes, most)
@@ -281,9 +273,9 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
         divide(&c, together, &stages.divided)
     if retried < 0:
         return 1
-    retry_of(step, p, retried, &stages[1])
-    c.rereads = table[stages[1].step].rereads and c.stays
-    c.scratch = units[stages[1].step][stages[1].kind][retried].scratch
+    again = retry_of(step, p, retried, &kind)
+    set_stage(&stages[1], p, again, kind, retried)
+    c.rereads, c.scratch = table[again].rereads and c.stays, stages[1].unit.scratch
     c.least = c.grain = 1
     stages[1].tile = stages.tile
     cut(&c, max(room, <double> LONG_ROOM), &stages[1].tile)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from . import planner
+
 ROOMS = (1.0, 0.5, 2.0, 0.25, 4.0)  # the usual room of a tile, and others that can be faster
 BURST = 3e-4  # seconds of calls that are timed together
 CLEARLY = 0.985  # the usual way is kept unless another one takes less than this times as long
@@ -35,12 +37,35 @@ class Way(NamedTuple):
     threads: int = 0
 
 
-class Forced:
+class Force:
     """For tests and measurements: forces a step wherever it fits, and rows or lanes."""
 
-    step: str | None = None
-    lanes: bool | None = None
+    def __init__(self) -> None:
+        self._step: str | None = None
+        self._lanes: bool | None = None
 
+    @property
+    def step(self) -> str | None:
+        """The name of a step, or None."""
+        return self._step
+
+    @step.setter
+    def step(self, step: str | None) -> None:
+        planner.force(step, self._lanes)
+        self._step = step
+
+    @property
+    def lanes(self) -> bool | None:
+        """Whether strided channels are made adjacent, or None."""
+        return self._lanes
+
+    @lanes.setter
+    def lanes(self, lanes: bool | None) -> None:
+        planner.force(self._step, lanes)
+        self._lanes = lanes
+
+
+Forced = Force()
 
 learned: dict[str, Way] = {}  # by problem, as `layout.key_of` writes it
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from onnxpool.constants import CACHE_LINE, FEW
 from onnxpool.kernels import pool as pools
-from onnxpool.planning import ranges
+from onnxpool.planning import orders, ranges
 from onnxpool.planning.layout import REGISTER, compiled_for
 from onnxpool.planning.reductions import KINDS
 from onnxpool.planning.request import Request
@@ -53,7 +53,7 @@ def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[i
                 contiguous: bool) -> tuple[list[Form], list[Problem]]:
     """The forms of a request for these strides, and the problem of each."""
     forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    return forms, [problem_of(request, form, compiled_for(request)[0]) for form in forms]
+    return forms, [problem_of(request, form, unit_of(request)[0]) for form in forms]
 
 
 def usual_of(problems: Sequence[Problem]) -> routes.Choice:
@@ -115,9 +115,16 @@ def seen(form: Form) -> Form:
     return form._replace(axes=axes)
 
 
+def unit_of(request: Request) -> tuple[str, str, orders.Order]:
+    """The reduction and the dtype of the units of a request, and their order of elements."""
+    taps = math.prod([axis.most for axis in request.axes])
+    is_long = request.reduction.name == "quantised_mean" and taps > 2**31 >> 8 * request.dtype.itemsize
+    return compiled_for(request.reduction, request.dtype, is_long)
+
+
 def dtypes_of(request: Request) -> tuple[str, str | None]:
     """The dtypes of the units of a request, and of those that compute suspect results again, if any are needed."""
-    name, dtype, _ = compiled_for(request)
+    name, dtype, _ = unit_of(request)
     own = "bfloat16" if dtype == "float16" and request.dtype.kind != "f" else dtype
     return dtype, own if name == request.reduction.name and ranges.retries(request.reduction, own) else None
 

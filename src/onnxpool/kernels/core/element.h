@@ -383,20 +383,20 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)count, (void)inverse;
 #if !defined(REDUCTION_long_quantised_mean)
-    const float_v low = (float_v){0} + rule->lowest, high = (float_v){0} + rule->highest;
-    float_v v = __builtin_convertvector(total - (acc_t)rule->bias, float_v) * rule->scale;
+    const float_v low = (float_v){0} + rule->scales.lowest, high = (float_v){0} + rule->scales.highest;
+    float_v v = __builtin_convertvector(total - (acc_t)rule->scales.bias, float_v) * rule->scales.scale;
     v = BLEND(float_v, v < low, low, v);
     v = BLEND(float_v, v > high, high, v);
     v = (v + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23 */
     __extension__ const __auto_type elements =
-        narrow((int32_v)((uint32_v)__builtin_convertvector(v, int32_v) + (uint32_t)rule->zero));
+        narrow((int32_v)((uint32_v)__builtin_convertvector(v, int32_v) + (uint32_t)rule->scales.zero));
     memcpy(y, &elements, sizeof elements);
 #else
     for (int i = 0; i < (int)LANES; i++) {
-        float value = (float)(total[i] - rule->bias) * rule->scale;
-        value = value < rule->lowest ? rule->lowest : value;
-        value = value > rule->highest ? rule->highest : value;
-        y[i] = (elem_t)((int)__builtin_rintf(value) + rule->zero);
+        float value = (float)(total[i] - rule->scales.bias) * rule->scales.scale;
+        value = value < rule->scales.lowest ? rule->scales.lowest : value;
+        value = value > rule->scales.highest ? rule->scales.highest : value;
+        y[i] = (elem_t)((int)__builtin_rintf(value) + rule->scales.zero);
     }
 #endif
 }

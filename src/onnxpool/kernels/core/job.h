@@ -181,6 +181,15 @@ typedef struct {
     uint64_t mask, flip, shift, truth, infinity;
 } Order;
 
+/* Parameters of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the
+ * zero point. */
+typedef struct {
+    int64_t bias;                              /* the zero point of x */
+    float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */
+    float lowest, highest;                     /* the range of y */
+    int zero;                                  /* the zero point of y */
+} Scales;
+
 /* Parameters of a reduction. */
 typedef struct {
     double p;                                  /* order of the norm, or its negative if NaNs are left out */
@@ -191,12 +200,8 @@ typedef struct {
     uint64_t counted, left_out;                /* what numbers and NaNs add to the count of a mean, as bits of a float */
     int is_other;                              /* whether int16 stands for uint16, or float16 for bfloat16 */
     int few;                                   /* whether means of integers have few taps, and are rounded in fewer steps */
-    /* Of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the zero point. */
-    int64_t bias;                              /* the zero point of x */
-    float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */
-    float lowest, highest;                     /* the range of y */
-    int zero;                                  /* the zero point of y */
     int careful;                               /* whether quotients must be computed by division */
+    Scales scales;                             /* of quantised means, for each call */
 } Rule;
 
 /* The address and strides (in bytes) of an array in one call. */

@@ -27,13 +27,17 @@ cdef extern from "job.h" nogil:
     ctypedef struct Order:
         uint64_t mask, flip, shift, truth, infinity
 
+    ctypedef struct Scales:
+        int64_t bias
+        float scale, y_scale, lowest, highest
+        int zero
+
     ctypedef struct Rule:
         double p, low, high
         Order order
         uint64_t counted, left_out, most
-        int64_t bias
-        float scale, y_scale, lowest, highest
-        int divides, zero, careful, is_other, few
+        int divides, careful, is_other, few
+        Scales scales
 
     ctypedef struct Array:
         char* data

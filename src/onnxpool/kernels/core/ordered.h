@@ -39,7 +39,7 @@ enum { PLACES = 0 };
 enum { FLAT = 256 }; /* maximum number of values of a row that holds several items */
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t dequantise(int32_v v, const Rule *rule) {
-    return rule->scale * __builtin_convertvector(v - (int)rule->bias, float_v);
+    return rule->scales.scale * __builtin_convertvector(v - (int)rule->scales.bias, float_v);
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return dequantise(widen(x), rule); }
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
@@ -51,9 +51,9 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
  * becomes the byte 0. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)inverse;
-    const vec_t zero = (vec_t){0} + (float)rule->zero;
-    const vec_t low = (vec_t){0} + rule->lowest, high = (vec_t){0} + rule->highest;
-    vec_t v = total / count / rule->y_scale + zero;
+    const vec_t zero = (vec_t){0} + (float)rule->scales.zero;
+    const vec_t low = (vec_t){0} + rule->scales.lowest, high = (vec_t){0} + rule->scales.highest;
+    vec_t v = total / count / rule->scales.y_scale + zero;
     v = BLEND(vec_t, count == 0, zero, v);
     v = BLEND(vec_t, v < low, low, v);
     v = BLEND(vec_t, v > high, high, v);

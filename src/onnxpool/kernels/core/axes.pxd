@@ -1,5 +1,5 @@
 """The windows along an axis, as loops see them, from those of Python."""
-from .core.job cimport Axis, padded
+from .job cimport Axis, padded
 
 
 cdef inline int set_axis(Axis* axis, source) except -1:

@@ -1,0 +1,123 @@
+"""The structs of planning, and how a pool is planned without Python objects."""
+from ..kernels.core.job cimport MOST_AXES, Axis, Rule
+from ..kernels.core.units cimport Unit
+
+cdef enum:
+    ANY = -1  # no step, or no form, is asked for
+
+
+cdef struct Kind:
+    # A reduction, as loops are compiled for it.
+    int acc_bytes, factor
+    bint is_max, is_extremum, is_mean, is_norm, is_quantised, is_wide, rare
+    bint frequent, disjoint          # whether there are loops that are only faster, and those of disjoint windows
+
+
+cdef struct Recipe:
+    # How elements of a dtype are reduced: all that does not depend on a shape.
+    int kind, dtype                  # the reduction and the dtype of the units
+    int retried                      # the dtype of those that compute suspect results again, or -1
+    int itemsize, digits             # bytes of an element, and digits of a float's significand
+    bint whole, indexed
+    bint reports                     # whether callers compute means again whose sums overflowed
+    double top                       # the largest number of the accumulators of means
+    double few                       # the largest divisor for which means of integers are rounded in fewer steps
+    Rule rule                        # complete but for `few`, `careful` and the quantisation
+
+
+cdef struct Request:
+    # A reduction of windows along some axes of an array, and the strides of its arrays in bytes.
+    const Recipe* recipe
+    int ndim, y_ndim
+    int results                      # arrays of results: 2 with indices
+    bint keepdims, contiguous
+    Py_ssize_t[MOST_AXES] shape, place, x
+    Py_ssize_t[2][MOST_AXES] y
+    int[MOST_AXES] along             # the place in `windows` of the windows along an axis, or -1
+    Axis[MOST_AXES] windows
+
+
+cdef struct Dim:
+    # Neighbouring axes of an array whose strides are those of a single axis.
+    Py_ssize_t size                  # elements of X along it
+    Py_ssize_t place                 # the index stride along it
+    int x, y                         # the axes of the arrays whose strides it has; -1 for one element or window
+
+
+cdef struct Form:
+    # x[groups, item, axes, lane].
+    Dim[MOST_AXES] groups, dims
+    Axis[MOST_AXES] axes             # the windows along each of `dims`, of which there is at least one
+    int outer, rank
+    Dim item, lane                   # lanes fill vectors; a single one if the loops read rows of the last axis instead
+    bint apart                       # whether lanes have a larger stride than the last axis, so that they are copied
+
+
+cdef struct Problem:
+    # The problem for which a step is chosen: x[item, axes, lane].
+    const Axis* axes
+    int rank, kind
+    int itemsize, acc_bytes          # bytes of an element, and of an accumulator
+    int register_bytes               # those of a register, for which there are costs
+    int joined                       # trailing axes that count as one in the order of sums
+    Py_ssize_t items, lanes
+    bint planar                      # whether lanes are strided channels
+    bint whole                       # whether the operator has one window, which covers a whole channel
+
+
+cdef struct Step:
+    # A record of Python's table of steps, with its functions.
+    bint (*fits)(const Problem* p) noexcept nogil  # NULL if all problems of its reductions fit
+    void (*work)(const Problem* p, double* amounts) noexcept nogil
+    int amounts                      # units of work
+    double[20] cost                  # of each
+    bint costed
+    bint[16] takes                   # reductions for which it is compiled
+    Py_ssize_t room, least_lanes
+    int retry                        # place of another step, or -1
+    bint whole, in_place, gathers, shares, copies_in_room, rereads, divides, by_axis
+
+
+cdef struct Tile:
+    # The extents of a tile.
+    Py_ssize_t items, lanes
+    Py_ssize_t[MOST_AXES] windows
+
+
+cdef struct Stage:
+    # A step with its tiles, and the tiles of tasks if several threads divide the work.
+    int step, kind
+    const Unit* unit
+    bint by_axis                     # whether rows must be contiguous
+    bint gathers                     # whether it reads strided elements itself
+    bint shares                      # whether several threads can share a tile
+    Tile tile, divided
+
+
+cdef struct Choice:
+    # A step that solves a problem: its place in the table, the place of the form, and its cost.
+    int step, form
+    double cost
+
+
+cdef struct Setup:
+    # What a pool is made from.
+    Form form
+    Problem problem
+    int stages                       # one, or two if a second one may have to compute suspect results again
+    Stage[2] stage
+    double least, largest            # range of magnitudes of elements whose sums never leave the safe range
+    Rule rule
+
+
+cdef const Kind* kind_at(int kind) noexcept nogil
+cdef const Step* step_at(int step) noexcept nogil
+cdef str step_name(int step)
+cdef object axis_in(const Axis* axis)
+cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil
+cdef bint set_up(const Request* r, int step, int form, double share, Setup* setup) noexcept nogil
+cdef int read_request(Request* r, request, x, results, bint contiguous) except -1
+
+
+cdef class Reducer:
+    cdef Recipe recipe
