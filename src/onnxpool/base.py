@@ -18,6 +18,7 @@ from .constants import MOST_AXES
 from .errors import Place, PoolError, PoolTypeError
 from .frozen import Frozen
 from .hints import hinted
+from .kernels import renew_shapes
 from .kernels.cpu import DefaultFloats
 from .keys import MOST_KEPT, forget_calls, remembered
 
@@ -93,8 +94,8 @@ class Operator(Frozen):
     'MaxPool-12'
     """
 
-    __slots__ = ("_given", "_recent", "_values", "_version", "axes", "channels_last", "dtype", "keepdims", "label",
-                 "opset", "return_indices", "skipna")
+    __slots__ = ("_given", "_recent", "_shapes", "_values", "_version", "axes", "channels_last", "dtype", "keepdims",
+                 "label", "opset", "return_indices", "skipna")
 
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
@@ -104,6 +105,7 @@ class Operator(Frozen):
     _values: dict[str, Any]  # of all attributes: as given, by default, or as implied by a version that lacks them
     _version: schemas.Version
     _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which holds the operator
+    _shapes: Any  # the pools of plain arrays by shape, once there are any
     axes: tuple[int, ...] | None
     channels_last: bool
     dtype: np.dtype[Any] | None
@@ -148,7 +150,7 @@ class Operator(Frozen):
         resolved = schemas.LATEST[schema.domain] if opset is None else int(opset)
         self._freeze(_given=tuple(checked.items()), _values={**version.implied, **checked}, _version=version,
                      label=version.label, channels_last=last, opset=resolved, return_indices=indices, axes=pooled,
-                     keepdims=keeps, skipna=skips, _recent=no_plan,
+                     keepdims=keeps, skipna=skips, _recent=no_plan, _shapes=None,
                      dtype=None if dtype is None else dtype_of(version.label, dtype))
         self._check()
 
@@ -321,6 +323,9 @@ class Operator(Frozen):
         """
         return self._call(x, inputs, out, num_threads)
 
+    def _learn(self, plan: Plan) -> None:
+        """Let compiled code handle later calls on arrays like those of a plan, but for their shape."""
+
     def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
         if type(x) is not np.ndarray:
             x = as_array(self.label, x)
@@ -328,6 +333,7 @@ class Operator(Frozen):
         if plan is None or plan.dtype is not x.dtype or plan.shape != x.shape:
             plan = _plan(self, x.shape, native(x.dtype))
             self._freeze(_recent=ref(plan))
+            self._learn(plan)
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
 
@@ -385,6 +391,7 @@ def clear_caches() -> None:
     from .planning.quantisation import ratio_of
 
     forget_calls()
+    renew_shapes()
     for cache in (remembered, _plan, dtype_name, ratio_of):
         cache.cache_clear()
 

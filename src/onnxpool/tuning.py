@@ -120,6 +120,7 @@ def load_wisdom(data: Mapping[str, Any]) -> int:
     if len(known) < len(entries):
         ignored(f"{len(entries) - len(known)} of {len(entries)} entries are not ways of this version")
     learned.update(known)
+    kernels.renew_shapes()
     clear_caches()
     return len(known)
 

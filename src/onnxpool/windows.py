@@ -79,6 +79,15 @@ class Axis:
         return (f"Axis({self.size}, {self.out}, {self.kernel}, {self.stride}, {self.dilation}, {self.pads}, "
                 f"{self.counts_pads})")
 
+    def _key(self) -> tuple[Any, ...]:
+        return self.size, self.out, self.kernel, self.stride, self.dilation, self.pads, self.counts_pads
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Axis) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
     def window(self, index: int) -> Window:
         """The window with this index."""
         place = index * self.stride - self.pads[0]

@@ -12,12 +12,15 @@ from . import cpu
 from . import pool as pools
 from .pool import RUN_POOL as RUN_POOL
 from .pool import PlainCall as PlainCall
-from .pool import PlainPool as PlainPool
 from .pool import Pool as Pool
 from .pool import Pools as Pools
 from .pool import RecentCall as RecentCall
+from .pool import Shapes as Shapes
+from .pool import Template as Template
 from .pool import locate_pools as locate_pools
+from .pool import plain_pool as plain_pool
 from .pool import pool_of_request as pool_of_request
+from .pool import renew_shapes as renew_shapes
 from .pool import round_quotients as round_quotients
 from .pool import windows_of as windows_of
 

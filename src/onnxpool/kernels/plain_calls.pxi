@@ -92,46 +92,33 @@ cdef bint overlap(cnp.ndarray a, cnp.ndarray b):
 
 
 cdef class PlainPool:
-    """A pool for C-contiguous, aligned arrays of its own dtype.
-
-    Parameters
-    ----------
-    pool : Pool
-    x_shape, y_shape : tuple of int
-        Shapes of the arrays.
-    dtype : numpy.dtype
-    quantised, indexed : bool
-        Whether further inputs give scales and zero points, and whether there are indices, in an array like y.
-    serial : bool
-        Whether a second thread brings no gain.
-    """
+    """A pool for C-contiguous, aligned arrays of its own dtype. `plain_pool` and `Shapes` make it."""
     cdef Pool pool
     cdef Quantisation quantisation  # of the last call, used in critical sections only
-    cdef bint quantised, indexed, serial
+    cdef bint quantised, indexed  # whether further inputs give scales and zero points; whether there are indices
+    cdef bint serial              # whether a second thread brings no gain
     cdef int ndim, y_ndim, typenum
     cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
     cdef Py_ssize_t* y_shape
     cdef Operand x, y, indices  # without the addresses of data
 
-    def __cinit__(self, Pool pool not None, x_shape, y_shape, dtype, bint quantised, bint indexed, bint serial):
-        cdef int a
+    cdef int _set(self, Pool pool, int ndim, const Py_ssize_t* x_shape, int y_ndim, const Py_ssize_t* y_shape,
+                  int typenum, Py_ssize_t itemsize) except -1:
         cdef Py_ssize_t* strides
-        self.pool, self.quantised, self.indexed, self.serial = pool, quantised, indexed, serial
-        self.ndim, self.y_ndim, self.typenum = len(x_shape), len(y_shape), dtype.num
-        self.x_shape = <Py_ssize_t*> calloc(2 * self.ndim + 3 * self.y_ndim, sizeof(Py_ssize_t))
+        self.pool, self.ndim, self.y_ndim, self.typenum = pool, ndim, y_ndim, typenum
+        self.x_shape = <Py_ssize_t*> malloc((2 * ndim + 3 * y_ndim + 1) * sizeof(Py_ssize_t))
         if self.x_shape == NULL:
             raise MemoryError("onnxpool: cannot allocate memory for a plan")
-        self.y_shape, strides = self.x_shape + self.ndim, self.x_shape + self.ndim + self.y_ndim
-        for a in range(self.ndim):
-            self.x_shape[a] = x_shape[a]
-        for a in range(self.y_ndim):
-            self.y_shape[a] = y_shape[a]
-        self.x = Operand(NULL, strides, self.ndim, dtype.itemsize, False)
-        self.y = Operand(NULL, strides + self.ndim, self.y_ndim, dtype.itemsize, False)
-        self.indices = Operand(NULL, strides + self.ndim + self.y_ndim, self.y_ndim, sizeof(int64_t), False)
-        lay_strides(strides, x_shape, dtype.itemsize)
-        lay_strides(strides + self.ndim, y_shape, dtype.itemsize)
-        lay_strides(strides + self.ndim + self.y_ndim, y_shape, sizeof(int64_t))
+        self.y_shape, strides = self.x_shape + ndim, self.x_shape + ndim + y_ndim
+        memcpy(self.x_shape, x_shape, ndim * sizeof(Py_ssize_t))
+        memcpy(self.y_shape, y_shape, y_ndim * sizeof(Py_ssize_t))
+        self.x = Operand(NULL, strides, ndim, itemsize, False)
+        self.y = Operand(NULL, strides + ndim, y_ndim, itemsize, False)
+        self.indices = Operand(NULL, strides + ndim + y_ndim, y_ndim, sizeof(int64_t), False)
+        lay_strides(strides, self.x_shape, ndim, itemsize)
+        lay_strides(strides + ndim, self.y_shape, y_ndim, itemsize)
+        lay_strides(strides + ndim + y_ndim, self.y_shape, y_ndim, sizeof(int64_t))
+        return 0
 
     def __dealloc__(self):
         free(self.x_shape)
@@ -190,6 +177,31 @@ cdef class PlainPool:
         if self.quantised:
             operands.scales = scales[0]
         self.pool._run(&operands, threads)
+
+
+def plain_pool(Pool pool not None, x_shape, y_shape, dtype, *, bint quantised, bint indexed, bint serial):
+    """The pool for C-contiguous, aligned arrays of these shapes and this dtype.
+
+    Parameters
+    ----------
+    pool : Pool
+    x_shape, y_shape : tuple of int
+        Shapes of the arrays.
+    dtype : numpy.dtype
+    quantised, indexed : bool
+        Whether further inputs give scales and zero points, and whether there are indices, in an array like y.
+    serial : bool
+        Whether a second thread brings no gain.
+    """
+    cdef PlainPool plain = PlainPool.__new__(PlainPool)
+    cdef Py_ssize_t[MOST_AXES] x_sizes, y_sizes
+    for a, size in enumerate(x_shape):
+        x_sizes[a] = size
+    for a, size in enumerate(y_shape):
+        y_sizes[a] = size
+    plain._set(pool, len(x_shape), x_sizes, len(y_shape), y_sizes, dtype.num, dtype.itemsize)
+    plain.quantised, plain.indexed, plain.serial = quantised, indexed, serial
+    return plain
 
 
 @cython.trashcan(True)
@@ -303,16 +315,192 @@ cdef class PlainCall:
         Py_DECREF(<Pools> replaced)
 
 
+cdef Py_ssize_t generation = 0  # of pools by shape: what choices depend on has changed since earlier ones were made
+
+
+def renew_shapes():
+    """Plan each shape again at its next call."""
+    global generation
+    generation += 1
+
+
+cdef class Template:
+    """
+    What an operator does with C-contiguous arrays of a dtype and a number of axes.
+
+    Parameters
+    ----------
+    reducer : onnxpool.planning.planner.Reducer
+    dtype : numpy.dtype
+    order : sequence of int
+        All axes, as indices count them, slowest first.
+    pooled : sequence of int
+        The pooled axes.
+    windows : sequence of (int, int, int, int, int), optional
+        Kernel, stride, dilation and pads along each. By default, one window covers them.
+    mode : str
+        The automatic padding.
+    keepdims, ceil_mode, counts_pads, picks : bool
+        The attributes; whether results of windows of one tap are elements, which NumPy copies.
+    serial : int
+        The bytes of X from which on a second thread brings a gain.
+    team : callable
+        The number of threads for a requested number and so many bytes.
+    is_learned : callable
+        Whether there are measurements, which Python looks up.
+    """
+    cdef Reducer reducer
+    cdef Attributes given
+    cdef int typenum
+    cdef Py_ssize_t serial
+    cdef object team, is_learned
+
+    def __cinit__(self, Reducer reducer not None, dtype, order, pooled, windows, str mode, *, bint keepdims,
+                  bint ceil_mode, bint counts_pads, bint picks, Py_ssize_t serial, team, is_learned):
+        cdef Attributes* given = &self.given
+        cdef int i, a
+        self.reducer, self.typenum, self.serial, self.team = reducer, dtype.num, serial, team
+        self.is_learned = is_learned
+        given.recipe, given.ndim, given.rank = &reducer.recipe, len(order), len(pooled)
+        for i, axis in enumerate(order):
+            given.order[i], given.along[i] = axis, -1
+        for i, axis in enumerate(pooled):
+            given.along[<int> axis] = i
+        given.whole, given.keepdims, given.ceil_mode = windows is None, keepdims, ceil_mode
+        given.counts_pads, given.picks = counts_pads, picks
+        given.mode = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER").index(mode)
+        for i, (kernel, stride, dilation, pad, pad_end) in enumerate(() if windows is None else windows):
+            given.kernel[i], given.stride[i], given.dilation[i] = kernel, stride, dilation
+            given.pad[i], given.pad_end[i] = pad, pad_end
+
+    cdef PlainPool pool_of(self, const Py_ssize_t* shape):
+        """The pool for arrays of a shape, or None if Python has to plan it."""
+        cdef Request request
+        cdef Setup setup
+        cdef Py_ssize_t[MOST_AXES] y_shape
+        cdef Py_ssize_t bytes = self.given.recipe.itemsize
+        cdef Pool pool
+        cdef PlainPool plain
+        cdef bint solved
+        cdef float_state saved
+        cdef int a
+        if self.is_learned():
+            return None
+        with nogil:
+            saved = enter_default_floats()
+            solved = resolve_all(&self.given, shape, &request, y_shape) and set_up(&request, ANY, ANY, 1, &setup)
+            leave_default_floats(saved)
+        if not solved:
+            return None
+        pool, plain = Pool.__new__(Pool), PlainPool.__new__(PlainPool)
+        pool._set_up(&setup, self.given.recipe)
+        plain._set(pool, request.ndim, shape, request.y_ndim, y_shape, self.typenum, self.given.recipe.itemsize)
+        for a in range(request.ndim):
+            bytes *= shape[a]
+        plain.indexed, plain.serial = self.given.recipe.indexed, bytes < self.serial
+        return plain
+
+
+cdef enum:
+    MOST_SHAPES = 64  # of an operator, whose pools it keeps; a power of two
+
+
+cdef class Shapes:
+    """The pools of an operator for plain arrays, by shape. Any thread may use and change them."""
+    cdef list templates              # by dtype and number of axes
+    cdef list pools                  # a table of pools by hash, in which one replaces another
+    cdef Py_ssize_t generation
+
+    def __cinit__(self):
+        self.templates, self.generation = [], generation
+        self.pools = [None] * MOST_SHAPES
+
+    def add(self, Template template not None):
+        """Pools of this dtype and number of axes need no Python from now on."""
+        self.templates = [*self.templates, template]
+
+    def pool(self, x):
+        """For tests: the pool for an array, or None."""
+        cdef PlainPool plain = self.pool_of(x)
+        return None if plain is None else plain.pool
+
+    def lacks(self, int typenum, int ndim):
+        """Whether no template is known for a dtype and a number of axes."""
+        return self.template_of(typenum, ndim) is None
+
+    cdef Template template_of(self, int typenum, int ndim):
+        cdef Template template
+        for template in self.templates:
+            if template.typenum == typenum and template.given.ndim == ndim:
+                return template
+        return None
+
+    cdef PlainPool pool_of(self, x):
+        """The pool for an array, or None if it is not plain, or if Python has to plan it."""
+        cdef cnp.ndarray a
+        cdef PlainPool plain
+        cdef Template template
+        cdef size_t place
+        cdef int i
+        if not cnp.PyArray_CheckExact(x):
+            return None
+        a = x
+        place = <size_t> cnp.PyArray_TYPE(a)
+        for i in range(a.ndim):
+            place = 31 * place + <size_t> a.shape[i]
+        place = (place ^ place >> 6 ^ place >> 12) % MOST_SHAPES
+        with cython.critical_section(self):
+            if self.generation != generation:
+                self.generation, self.pools = generation, [None] * MOST_SHAPES
+            plain = self.pools[place]
+        if plain is not None and plain.takes(x):
+            return plain
+        if not cnp.PyArray_ISCARRAY_RO(a):
+            return None
+        template = self.template_of(cnp.PyArray_TYPE(a), a.ndim)
+        if template is None:
+            return None
+        plain = template.pool_of(<const Py_ssize_t*> a.shape)
+        if plain is not None:
+            with cython.critical_section(self):
+                self.pools[place] = plain
+        return plain
+
+    cdef call(self, x, out, num_threads):
+        """The results for a plain array, or None for other arguments."""
+        cdef PlainPool plain
+        cdef Template template
+        if limited or not (num_threads is None or (type(num_threads) is int and 0 < num_threads <= INT64_MAX)):
+            return None
+        plain = self.pool_of(x)
+        if plain is None:
+            return None
+        results = plain.results(x, out)
+        if results is None:
+            return None
+        if plain.serial or num_threads == 1:
+            plain.run(x, results, 1, NULL)
+        else:
+            template = self.templates[0]
+            plain.run(x, results, template.team(num_threads, cnp.PyArray_NBYTES(<cnp.ndarray> x)), NULL)
+        return results
+
+
 @cython.auto_pickle(False)
 cdef class RecentCall:
-    """Makes an operator callable in compiled code, for arrays like those of the call before.
+    """Makes an operator callable in compiled code, for plain arrays, and for arrays like those of the call before.
 
-    The operator's slot `_recent` has a weak reference to the plan of that call. The method `_call` handles all other
-    calls.
+    The operator's slot `_shapes` has its `Shapes`, or None, and `_recent` a weak reference to the plan of the call
+    before. The method `_call` handles all other calls.
     """
 
     def __call__(self, x, *inputs, out=None, num_threads=None):
         """Pool an array, as `Operator` says."""
+        shapes = self._shapes
+        if shapes is not None and not inputs:
+            results = (<Shapes> shapes).call(x, out, num_threads)
+            if results is not None:
+                return results
         plan = self._recent()
         if isinstance(plan, PlainCall):
             results = plain_results(plan, x, inputs, out, num_threads)

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,11 +41,26 @@ class Pool:
         rule: Rule | None = None, indices: NDArray[Any] | None = None,
     ) -> bool: ...
 
-class PlainPool:
+class PlainPool: ...
+
+def plain_pool(
+    pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], *, quantised: bool,
+    indexed: bool, serial: bool,
+) -> PlainPool: ...
+def renew_shapes() -> None: ...
+
+class Template:
     def __new__(
-        cls, pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], quantised: bool,
-        indexed: bool, serial: bool,
-    ) -> PlainPool: ...
+        cls, reducer: Reducer, dtype: np.dtype[Any], order: Sequence[int], pooled: Sequence[int],
+        windows: Sequence[tuple[int, int, int, int, int]] | None, mode: str, *, keepdims: bool, ceil_mode: bool,
+        counts_pads: bool, picks: bool, serial: int, team: Callable[[int | None, int], int],
+        is_learned: Callable[[], bool],
+    ) -> Template: ...
+
+class Shapes:
+    def add(self, template: Template) -> None: ...
+    def pool(self, x: object) -> Pool | None: ...
+    def lacks(self, typenum: int, ndim: int) -> bool: ...
 
 class Pools(dict[Any, Pool]):
     @property

@@ -54,6 +54,7 @@ from .core.units cimport Unit
 from .operands cimport Operand, Operands
 from ..planning.planner cimport (
     ANY,
+    Attributes,
     Dim,
     Form,
     Problem,
@@ -65,6 +66,7 @@ from ..planning.planner cimport (
     axis_in,
     kind_at,
     read_request,
+    resolve_all,
     set_up,
     step_at,
     step_name,
@@ -278,9 +280,10 @@ cdef Operand operand_of(cnp.ndarray array):
                    cnp.PyArray_ITEMSIZE(array), not cnp.PyArray_ISNOTSWAPPED(array))
 
 
-cdef lay_strides(Py_ssize_t* strides, shape, Py_ssize_t itemsize):
+cdef void lay_strides(Py_ssize_t* strides, const Py_ssize_t* shape, int ndim, Py_ssize_t itemsize) noexcept:
     """Set the strides of a row-major array."""
-    for a in range(len(shape) - 1, -1, -1):
+    cdef int a
+    for a in range(ndim - 1, -1, -1):
         strides[a] = itemsize
         itemsize *= shape[a]
 
@@ -410,18 +413,18 @@ cdef class Pool:
         lane = self._dim(self.outer + 1 + rank, self.jobs[0].lanes, self.jobs[0].lane_place, None)
         dims = [self._dim(self.outer + 1 + i, self.axes[i].size, self.jobs[0].place[i], axes[i]) for i in range(rank)]
         form = PythonForm(tuple(groups), item, tuple(dims), lane, bool(self.apart))
+        stages = tuple([self._stage(i) for i in range(self.stages)])
         return PythonSetup(form, tuple(axes), self.jobs[0].joined, self.jobs[0].acc_bytes, step_name(self.steps[0]),
-                               tuple([self._stage(i) for i in range(self.stages)]), bool(self.rule.careful),
-                               bool(self.rule.few), self.rule.low, self.rule.high)
+                           stages, bool(self.rule.careful), bool(self.rule.few), self.rule.low, self.rule.high)
 
     cdef _dim(self, int place, Py_ssize_t size, Py_ssize_t step, windows):
         return PythonDim(size, self.x_axis[place], self.y_axis[place], step, windows)
 
     cdef _stage(self, int i):
         cdef const Job* divided = &self.jobs[i if i == RETRY else DIVIDED]
-        return PythonStage(self.units[i].name.decode(), bool(self.by_axis[i]), bool(self.jobs[i].gathers),
-                               bool(self.jobs[i].shares), bool(step_at(self.steps[i]).divides), tile_in(&self.jobs[i]),
-                               tile_in(divided))
+        return PythonStage(
+            self.units[i].name.decode(), bool(self.by_axis[i]), bool(self.jobs[i].gathers), bool(self.jobs[i].shares),
+            bool(step_at(self.steps[i]).divides), tile_in(&self.jobs[i]), tile_in(divided))
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
         """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x.

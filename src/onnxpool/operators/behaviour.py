@@ -159,6 +159,17 @@ class Reducing(kernels.RecentCall, OneResult):
             "x_zero_point" in self._schema.optional)
 
 
+    def _learn(self, plan: Plan) -> None:
+        from ..planning import layout
+
+        shapes = self._shapes or kernels.Shapes()
+        if shapes.lacks(plan.dtype.num, len(plan.shape)):
+            template = layout.template_of(plan, self._pooled(plan.shape), self._values if self.windowed else None)
+            if template is not None:
+                shapes.add(template)
+                self._freeze(_shapes=shapes)
+
+
 class Whole(Reducing):
     """A global operator: one window holds all elements of the pooled axes."""
 

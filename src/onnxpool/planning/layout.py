@@ -7,21 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import kernels
+from .. import kernels, threads
 from ..arrays import Array, dtype_name
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import Pool, pool_of_request
+from ..windows import per_axis
 from . import costs, integers, orders, ranges, steps
 from .planner import Planner, Reducer
 from .reductions import KINDS
-from .request import Reduction, Request
+from .request import MERGES, Reduction, Request
 from .setup import Form, Setup
 from .ways import ROOMS, Way, learned
 
 MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
 REGISTER = costs.nearest(kernels.REGISTER)
 NO_ORDER = orders.Order()
+SMALL = 1 << 30  # attributes below it are computed in 64 bits
 STEPS = [record.name for record in steps.STEPS]
 
 
@@ -197,6 +199,37 @@ def pool_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
     choices = choices_of(planner)
     step, adjacent = way[:2] if way[:2] in choices else choices[0]
     return pool_of_request(own, request, *memory, STEPS.index(step), planner.place_of(adjacent), way.room)
+
+
+def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | None) -> kernels.Template | None:
+    """
+    What calls on plain arrays of any shape do, like those of a plan. None if Python has to look at each shape.
+
+    Parameters
+    ----------
+    plan : WindowPlan
+    pooled : sequence of int
+        The pooled axes, in the order of attributes.
+    attributes : dict, optional
+        The values of all attributes of the operator. None if one window covers the axes.
+    """
+    request, rank = plan.request, len(pooled)
+    name, dtype = request.reduction.name, request.dtype
+    if not plan.is_simple or dtype.kind in MOMENTS or (name == "mean" and dtype.kind in "biu"):
+        return None
+    windows, mode, given = None, "NOTSET", attributes or {}
+    if attributes is not None:
+        kernel, strides, dilations, pads = (
+            per_axis(plan.label, given, key, rank) for key in ("kernel_shape", "strides", "dilations", "pads"))
+        windows = [*zip(kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)]
+        mode = given["auto_pad"]
+        if max(map(max, windows), default=0) >= SMALL:
+            return None
+    return kernels.Template(
+        reducer_of(request), dtype, request.order, pooled, windows, mode, keepdims=request.keepdims,
+        ceil_mode=bool(given.get("ceil_mode")), counts_pads=bool(given.get("count_include_pad")),
+        picks=name in MERGES and not request.reduction.indexed, serial=threads.SERIAL_BYTES, team=threads.team,
+        is_learned=lambda: bool(learned))
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,

@@ -220,6 +220,12 @@ class WindowPlan(kernels.PlainCall, Reducing):
                          _need=None, _tiles={})
 
     @property
+    def is_simple(self) -> bool:
+        """Whether a pool computes results of the dtype of X from X alone, whatever its shape."""
+        return not (self._wide or self._quantised or self._joins or self.reduction.skips
+                    or self.result_dtype != self.dtype)
+
+    @property
     def _by_numpy(self) -> bool:
         """Whether NumPy adds whole axes, of integers."""
         return self._wide is not None and self.reduction.whole and not self.reduction.indexed and (
@@ -313,6 +319,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 pools = layout.pools_of(self.request, *memory)
             calls = [partial(pool.run, x, y, team, rule, indices) for pool in pools.values()]
             ways.learned[key] = [*pools][ways.fastest(calls, seconds)]._replace(threads=team)
+            kernels.renew_shapes()
         with kernels.cpu.DefaultFloats():
             stale = any(pool.setup != layout.setup_of(self.request, *memory)
                         for memory, pool in self._pools.copy().items())
@@ -393,8 +400,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
                 with np.errstate(all="ignore"):
                     self._mend(x, y, indices, overflowed, team)
             elif pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
-                pools.settle(kernels.PlainPool(
-                    pool, x_shape=self.shape, y_shape=self.output_shape, dtype=self.dtype, quantised=self._quantised,
+                pools.settle(kernels.plain_pool(
+                    pool, self.shape, self.output_shape, self.dtype, quantised=self._quantised,
                     indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
 
     def _mend(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:

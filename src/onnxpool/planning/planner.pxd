@@ -37,6 +37,25 @@ cdef struct Request:
     Axis[MOST_AXES] windows
 
 
+cdef enum:
+    NOTSET
+    VALID
+    SAME_UPPER
+    SAME_LOWER
+
+
+cdef struct Attributes:
+    # What an operator does with C-contiguous arrays of a dtype and a number of axes.
+    const Recipe* recipe
+    int ndim, rank                   # axes of arrays, and pooled ones, in the order of attributes
+    int[MOST_AXES] along             # the number of a pooled axis, or -1
+    int[MOST_AXES] order             # the axes as indices count them, slowest first
+    int mode                         # of automatic padding
+    bint whole, keepdims, ceil_mode, counts_pads
+    bint picks                       # whether results of windows of one tap are elements, which NumPy copies
+    Py_ssize_t[MOST_AXES] kernel, stride, dilation, pad, pad_end
+
+
 cdef struct Dim:
     # Neighbouring axes of an array whose strides are those of a single axis.
     Py_ssize_t size                  # elements of X along it
@@ -115,6 +134,7 @@ cdef const Step* step_at(int step) noexcept nogil
 cdef str step_name(int step)
 cdef object axis_in(const Axis* axis)
 cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil
+cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape) noexcept nogil
 cdef bint set_up(const Request* r, int step, int form, double share, Setup* setup) noexcept nogil
 cdef int read_request(Request* r, request, x, results, bint contiguous) except -1
 

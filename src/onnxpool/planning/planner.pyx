@@ -32,6 +32,8 @@ cdef enum:
     STEPS = 4
 
 cdef enum:
+    MOST_PLACES = 1 << 30     # maximum places of several axes, and across a window, that 32 bits count
+    MOST_RESULTS = 1 << 26    # bytes of results beyond which Python allocates them, and reports errors
     MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
 
 cdef enum: WHOLE, ORDERED, DIRECT, PASSES  # the steps, in the order of their table
@@ -44,6 +46,7 @@ cdef int register_of_costs = 0
 cdef int double_mean = 0, wide = 0
 cdef (const Unit*)[STEPS][MOST_KINDS][MOST_DTYPES] units
 
+include "windows.pxi"
 include "work.pxi"
 include "form.pxi"
 include "routes.pxi"

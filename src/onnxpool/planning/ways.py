@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from .. import kernels
 from . import planner
 
 ROOMS = (1.0, 0.5, 2.0, 0.25, 4.0)  # the usual room of a tile, and others that can be faster
@@ -52,6 +53,7 @@ class Force:
     @step.setter
     def step(self, step: str | None) -> None:
         planner.force(step, self._lanes)
+        kernels.renew_shapes()
         self._step = step
 
     @property
@@ -62,6 +64,7 @@ class Force:
     @lanes.setter
     def lanes(self, lanes: bool | None) -> None:
         planner.force(self._step, lanes)
+        kernels.renew_shapes()
         self._lanes = lanes
 
 

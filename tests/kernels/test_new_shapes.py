@@ -1,0 +1,141 @@
+"""Calls of an operator on plain arrays of new shapes are planned in compiled code, as its plans are."""
+
+import random
+
+import numpy as np
+import pytest
+from random_plans import drawn
+from support import same_bits
+
+import onnxpool
+from onnxpool import base
+from onnxpool.planning import layout
+from onnxpool.planning.ways import Forced
+
+MOST = 200_000  # elements of arrays that are pooled
+
+
+def values(rng, shape, dtype):
+    """Random elements."""
+    if dtype.kind in "biu":
+        return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def other_shapes(rng, plan, count):
+    """Shapes with as many axes as that of a plan, for which the operator has results."""
+    for _ in range(count):
+        shape = tuple(max(1, size + rng.randint(-2, 3)) for size in plan.shape)
+        try:
+            other = plan.operator._make_plan(shape, plan.dtype)
+        except onnxpool.PoolError:
+            continue
+        if np.prod(shape) <= MOST and np.prod(other.output_shape) <= MOST:
+            yield other
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_new_shapes_have_the_pools_and_results_of_their_plans(seed):
+    rng, random_values, planned = random.Random(seed), np.random.default_rng(seed), 0
+    while planned < 150:
+        case = drawn(rng)
+        if case is None or np.prod(case[0].shape) > MOST or np.prod(case[0].output_shape) > MOST:
+            continue
+        plan, _ = case
+        if plan._quantised:
+            continue
+        operator = plan.operator
+        operator(values(random_values, plan.shape, plan.dtype))
+        shapes = operator._shapes
+        if shapes is None:
+            continue
+        for other in other_shapes(rng, plan, 4):
+            x = values(random_values, other.shape, other.dtype)
+            pool = shapes.pool(x)
+            if other._picked is not None or other._wide is not None:
+                assert pool is None, other
+                continue
+            y = operator(x)
+            if pool is None:  # attributes or results are large
+                assert max(max(windows.pads) for windows in other.axes) >= 1 << 20, other
+                continue
+            assert pool.setup == other._row_major_pool().setup, other
+            expected = other(x)
+            pairs = zip(y, expected, strict=True) if isinstance(y, tuple) else [(y, expected)]
+            assert all(same_bits(*pair) for pair in pairs), other
+            planned += 1
+
+
+def test_errors_of_new_shapes_are_those_of_plans():
+    operator = onnxpool.MaxPool(kernel_shape=(3, 3))
+    operator(np.zeros((1, 2, 8, 8), np.float32))
+    assert operator._shapes is not None
+    for shape in ((1, 2, 2, 8), (1, 2, 0, 8)):
+        with pytest.raises(onnxpool.PoolError) as raised:
+            operator(np.zeros(shape, np.float32))
+        with pytest.raises(onnxpool.PoolError) as expected:
+            operator.plan(shape, np.float32)
+        assert str(raised.value) == str(expected.value)
+    assert operator(np.zeros((0, 2, 8, 8), np.float32)).shape == (0, 2, 6, 6)
+
+
+def test_a_forced_step_counts_for_shapes_that_are_known():
+    operator = onnxpool.MaxPool(kernel_shape=(3, 3), channels_last=True)
+    x = np.zeros((1, 20, 20, 64), np.float32)
+    operator(x)
+    routes = set()
+    try:
+        for step in ("direct", "passes"):
+            Forced.step = step
+            routes.add(operator._shapes.pool(x).setup.route)
+    finally:
+        Forced.step = None
+        base._plan.cache_clear()
+    assert routes == {"direct", "passes"}
+
+
+def test_pools_are_bounded():
+    """A hundred times as many shapes as an operator keeps take no more memory than as many as it keeps."""
+    import tracemalloc
+
+    operator = onnxpool.AveragePool(kernel_shape=(2, 2))
+    operator(np.zeros((1, 1, 300, 300), np.float32))
+    x = np.zeros(90_000, np.float32)
+
+    def call(first, last):
+        for side in range(first, last):
+            for width in range(2, 102):
+                operator(x[:side * width].reshape(1, 1, side, width))
+
+    call(2, 4)
+    tracemalloc.start()
+    try:
+        call(4, 8)
+        before, _ = tracemalloc.get_traced_memory()
+        call(8, 72)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 20_000
+
+
+def test_what_was_learned_is_used_for_known_shapes(monkeypatch):
+    from onnxpool.planning import ways
+
+    operator = onnxpool.MaxPool(kernel_shape=(3, 3), channels_last=True)
+    x = np.zeros((1, 20, 20, 64), np.float32)
+    operator(x)
+    assert operator._shapes.pool(x) is not None
+    plan = operator.plan(x.shape, x.dtype)
+    request, memory, way = plan.request, plan._row_major(), ways.Way("passes", False, 0.5, 1)
+    del plan  # whose pools were made before
+    monkeypatch.setattr(layout, "learned", {layout.key_of(request, *memory): way})
+    onnxpool.clear_caches()
+    try:
+        assert operator._shapes.pool(x) is None
+        operator(x)
+        pools = operator._recent()._pools
+        assert [pool.setup for pool in pools.values()] == [layout.setup_of(request, *memory, way)]
+    finally:
+        monkeypatch.undo()
+        onnxpool.clear_caches()
