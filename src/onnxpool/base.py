@@ -332,8 +332,9 @@ class Operator(Frozen):
         plan = self._recent()
         if plan is None or plan.dtype is not x.dtype or plan.shape != x.shape:
             plan = _plan(self, x.shape, native(x.dtype))
+            if self._recent is not no_plan:  # shapes change, or dtypes
+                self._learn(plan)
             self._freeze(_recent=ref(plan))
-            self._learn(plan)
         return plan(x, *inputs, out=out, num_threads=num_threads)
 
 

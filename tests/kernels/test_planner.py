@@ -9,6 +9,7 @@ from random_plans import drawn
 from slow_planner import layout as slow
 from slow_planner import routes, steps
 
+from onnxpool import kernels
 from onnxpool.planning import costs, layout, planner
 from onnxpool.planning.ways import ROOMS
 
@@ -72,9 +73,9 @@ def compared(seed: int, least: int) -> None:
 def register_bytes(request, monkeypatch):
     """The costs for registers of so many bytes are in force."""
     monkeypatch.setattr(slow, "REGISTER", request.param)
-    planner.prepare(request.param)
+    planner.prepare(kernels.units, request.param)
     yield request.param
-    planner.prepare(layout.REGISTER)
+    planner.prepare(kernels.units, layout.REGISTER)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -129,13 +129,13 @@ def test_a_step_without_costs_is_chosen_only_if_it_is_forced(monkeypatch):
     without = {name: own for name, own in costs.COSTS[layout.REGISTER].items() if name != "direct"}
     monkeypatch.setitem(costs.COSTS, layout.REGISTER, without)
     try:
-        planner.prepare(layout.REGISTER)
+        planner.prepare(kernels.units, layout.REGISTER)
         assert plan._row_major_pool().setup.route == "passes"
         with forced("direct"):
             assert plan.operator.plan(plan.shape, plan.dtype)._row_major_pool().setup.route == "direct"
     finally:
         monkeypatch.undo()
-        planner.prepare(layout.REGISTER)
+        planner.prepare(kernels.units, layout.REGISTER)
 
 
 COVERED = [((7, 7), (7, 7)), ((8, 8), (8, 8)), ((13, 13), (13, 13)), ((1, 49), (1, 49)), ((4, 7, 7), (2, 7, 7)),

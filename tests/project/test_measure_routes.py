@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onnxpool import kernels
 from onnxpool.planning import layout, planner
 from onnxpool.planning.costs import COSTS
 from tools import measure_routes as tool
@@ -20,7 +21,7 @@ def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(COSTS, layout.REGISTER, COSTS[layout.REGISTER])
     yield
     monkeypatch.undo()
-    planner.prepare(layout.REGISTER)
+    planner.prepare(kernels.units, layout.REGISTER)
 
 
 def few(seed: int) -> list[tool.Timed]:
@@ -72,5 +73,5 @@ def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> No
 
     before = regret()
     COSTS[layout.REGISTER] = tool.fit(known)
-    planner.prepare(layout.REGISTER)
+    planner.prepare(kernels.units, layout.REGISTER)
     assert regret() < before / 2

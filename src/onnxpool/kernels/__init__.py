@@ -7,7 +7,6 @@ import importlib
 import os
 from typing import Any
 
-from ..planning import costs, planner
 from . import cpu
 from . import pool as pools
 from .pool import RUN_POOL as RUN_POOL
@@ -46,10 +45,10 @@ def compiled(name: str) -> Any:
 
 
 REGISTER: int = compiled("units").REGISTER  # bytes
-for units in compiled("units").UNITS, importlib.import_module(f"{__name__}.units_common").UNITS:
-    pools.use(units)
-    planner.use(units)
-planner.prepare(costs.nearest(REGISTER))
+# Capsules with the tables of units.
+units: tuple[object, object] = compiled("units").UNITS, importlib.import_module(f"{__name__}.units_common").UNITS
+for table in units:
+    pools.use(table)
 
 
 def routes() -> list[dict[str, str]]:

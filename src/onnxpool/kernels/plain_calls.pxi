@@ -289,7 +289,6 @@ cdef plain_results(plan, x, tuple inputs, out, num_threads):
     return call_plain(<PlainPool> plain, plan, x, inputs, out, num_threads)
 
 
-@cython.auto_pickle(False)  # plans define how they are pickled
 cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 
@@ -486,7 +485,6 @@ cdef class Shapes:
         return results
 
 
-@cython.auto_pickle(False)
 cdef class RecentCall:
     """Makes an operator callable in compiled code, for plain arrays, and for arrays like those of the call before.
 

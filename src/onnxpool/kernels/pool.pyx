@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """`Pool`: a reduction that is ready to run on arrays. Compiled once, for all instruction sets."""
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -63,21 +64,13 @@ from ..planning.planner cimport (
     Request,
     Setup,
     Stage,
-    axis_in,
     kind_at,
     read_request,
     resolve_all,
     set_up,
-    step_at,
-    step_name,
+    setup_in,
 )
 from ..planning.planner cimport Tile as Extents
-
-from ..planning.setup import Dim as PythonDim
-from ..planning.setup import Form as PythonForm
-from ..planning.setup import Setup as PythonSetup
-from ..planning.setup import Stage as PythonStage
-from ..planning.setup import Tile as PythonTile
 
 cdef enum:
     CACHED = 1 << 20  # bytes of elements that the caches of a core hold
@@ -405,26 +398,31 @@ cdef class Pool:
 
     @property
     def setup(self):
-        """What planning has decided."""
-        cdef int i, rank = self.jobs[0].rank
-        axes = [axis_in(&self.axes[i]) for i in range(rank)]
-        groups = [self._dim(i, self.numbers[i], self.numbers[self.outer + i], None) for i in range(self.outer)]
-        item = self._dim(self.outer, self.jobs[0].items, self.jobs[0].item_place, None)
-        lane = self._dim(self.outer + 1 + rank, self.jobs[0].lanes, self.jobs[0].lane_place, None)
-        dims = [self._dim(self.outer + 1 + i, self.axes[i].size, self.jobs[0].place[i], axes[i]) for i in range(rank)]
-        form = PythonForm(tuple(groups), item, tuple(dims), lane, bool(self.apart))
-        stages = tuple([self._stage(i) for i in range(self.stages)])
-        return PythonSetup(form, tuple(axes), self.jobs[0].joined, self.jobs[0].acc_bytes, step_name(self.steps[0]),
-                           stages, bool(self.rule.careful), bool(self.rule.few), self.rule.low, self.rule.high)
-
-    cdef _dim(self, int place, Py_ssize_t size, Py_ssize_t step, windows):
-        return PythonDim(size, self.x_axis[place], self.y_axis[place], step, windows)
-
-    cdef _stage(self, int i):
-        cdef const Job* divided = &self.jobs[i if i == RETRY else DIVIDED]
-        return PythonStage(
-            self.units[i].name.decode(), bool(self.by_axis[i]), bool(self.jobs[i].gathers), bool(self.jobs[i].shares),
-            bool(step_at(self.steps[i]).divides), tile_in(&self.jobs[i]), tile_in(divided))
+        """What planning has decided, for Python."""
+        cdef Setup setup
+        cdef Form* form = &setup.form
+        cdef const Job* job = self.jobs
+        cdef int a, i
+        form.outer, form.rank, form.apart = self.outer, job.rank, self.apart
+        for a in range(self.outer):
+            form.groups[a] = Dim(self.numbers[a], job.outer_place[a], self.x_axis[a], self.y_axis[a])
+        a = self.outer
+        form.item = Dim(job.items, job.item_place, self.x_axis[a], self.y_axis[a])
+        for i in range(job.rank):
+            a = self.outer + 1 + i
+            form.axes[i] = self.axes[i]
+            form.dims[i] = Dim(self.axes[i].size, job.place[i], self.x_axis[a], self.y_axis[a])
+        a = self.outer + 1 + job.rank
+        form.lane = Dim(job.lanes, job.lane_place, self.x_axis[a], self.y_axis[a])
+        setup.problem.joined, setup.problem.acc_bytes = job.joined, <int> job.acc_bytes
+        setup.stages, setup.rule = self.stages, self.rule
+        for i in range(self.stages):
+            setup.stage[i].unit, setup.stage[i].step = self.units[i], self.steps[i]
+            setup.stage[i].by_axis = self.by_axis[i]
+            setup.stage[i].gathers, setup.stage[i].shares = self.jobs[i].gathers, self.jobs[i].shares
+            extents_of(&self.jobs[i], &setup.stage[i].tile)
+            extents_of(&self.jobs[i if i == RETRY else DIVIDED], &setup.stage[i].divided)
+        return setup_in(&setup)
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
         """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x.
@@ -532,10 +530,9 @@ include "plain_calls.pxi"
 include "quotients.pxi"
 
 
-cdef tile_in(const Job* job):
-    """The tile of a job, for Python."""
-    cdef int a
-    return PythonTile(job.tile_items, tuple([job.tile[a] for a in range(job.rank)]), job.tile_lanes)
+cdef void extents_of(const Job* job, Extents* extents) noexcept:
+    extents.items, extents.lanes = job.tile_items, job.tile_lanes
+    memcpy(extents.windows, job.tile, job.rank * sizeof(Py_ssize_t))
 
 
 def pool_of_request(Reducer reducer not None, request, x, results, bint contiguous, int step=ANY, int form=ANY,

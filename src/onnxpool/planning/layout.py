@@ -13,7 +13,7 @@ from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import Pool, pool_of_request
 from ..windows import per_axis
-from . import costs, integers, orders, ranges, steps
+from . import costs, integers, orders, planner, ranges, steps
 from .planner import Planner, Reducer
 from .reductions import KINDS
 from .request import MERGES, Reduction, Request
@@ -25,6 +25,8 @@ REGISTER = costs.nearest(kernels.REGISTER)
 NO_ORDER = orders.Order()
 SMALL = 1 << 30  # attributes below it are computed in 64 bits
 STEPS = [record.name for record in steps.STEPS]
+
+planner.prepare(kernels.units, REGISTER)
 
 
 class Valid(NamedTuple):

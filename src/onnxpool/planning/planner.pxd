@@ -130,9 +130,7 @@ cdef struct Setup:
 
 
 cdef const Kind* kind_at(int kind) noexcept nogil
-cdef const Step* step_at(int step) noexcept nogil
-cdef str step_name(int step)
-cdef object axis_in(const Axis* axis)
+cdef object setup_in(const Setup* setup)
 cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil
 cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape) noexcept nogil
 cdef bint set_up(const Request* r, int step, int form, double share, Setup* setup) noexcept nogil

@@ -1,3 +1,4 @@
+# cython: auto_pickle=False
 """The compiled planner: from a request and the strides of its arrays to loops and tiles, on C structs.
 
 The stages are the normal forms that a problem can have (`form.pxi`), the work of each step that fits (`work.pxi`), the
@@ -17,12 +18,6 @@ from ..kernels.core.axes cimport set_axis
 
 from ..dtypes import DTYPES
 from ..windows import Axis as PythonAxis
-from . import costs, steps
-from .reductions import KINDS
-from .setup import Dim as PythonDim
-from .setup import Form as PythonForm
-from .setup import Stage as PythonStage
-from .setup import Tile as PythonTile
 
 cdef enum:
     VECTOR = 64  # bytes of the widest register
@@ -53,7 +48,10 @@ include "routes.pxi"
 include "tiles.pxi"
 
 
-def use(capsule):
+cdef tuple STEP_NAMES = (), KIND_NAMES = (), DTYPE_NAMES = tuple(DTYPES)
+
+
+cdef use(capsule):
     """Add the units of a module to those that plans can have."""
     cdef const Unit* unit = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
     while unit.name != NULL:
@@ -64,11 +62,17 @@ def use(capsule):
         unit += 1
 
 
-def prepare(int register_bytes):
-    """Read the tables of steps, reductions and costs, for registers of so many bytes."""
-    global moving_cost, register_of_costs, double_mean, wide
+def prepare(capsules, int register_bytes):
+    """Read the tables of units, and those of steps, reductions and costs, for registers of so many bytes."""
+    from . import costs, steps
+    from .reductions import KINDS
+
+    global moving_cost, register_of_costs, double_mean, wide, STEP_NAMES, KIND_NAMES
     cdef Step* step
     cdef Kind* kind
+    STEP_NAMES, KIND_NAMES = tuple([record.name for record in steps.STEPS]), tuple(KINDS)
+    for capsule in capsules:
+        use(capsule)
     register_of_costs = register_bytes
     own = costs.COSTS[register_bytes]
     moving_cost = own[costs.MOVED][""]
@@ -96,10 +100,6 @@ def prepare(int register_bytes):
     table[PASSES].work, table[PASSES].fits = passes_work, has_near_windows
 
 
-STEP_NAMES = tuple([record.name for record in steps.STEPS])
-KIND_NAMES, DTYPE_NAMES = tuple(KINDS), tuple(DTYPES)
-
-
 def force(step, lanes):
     """Force a step wherever it fits, and rows or lanes; None for the usual choice."""
     global forced_step, forced_lanes
@@ -109,14 +109,6 @@ def force(step, lanes):
 
 cdef const Kind* kind_at(int kind) noexcept nogil:
     return &kinds[kind]
-
-
-cdef const Step* step_at(int step) noexcept nogil:
-    return &table[step]
-
-
-cdef str step_name(int step):
-    return STEP_NAMES[step]
 
 
 cdef class Reducer:
@@ -232,10 +224,14 @@ cdef object axis_in(const Axis* axis):
 
 
 cdef object dim_in(const Dim* dim, windows=None):
+    from .setup import Dim as PythonDim
+
     return PythonDim(dim.size, dim.x, dim.y, dim.place, windows)
 
 
 cdef object form_in(const Form* form):
+    from .setup import Form as PythonForm
+
     cdef int i
     groups = tuple([dim_in(&form.groups[i]) for i in range(form.outer)])
     axes = tuple([dim_in(&form.dims[i], axis_in(&form.axes[i])) for i in range(form.rank)])
@@ -243,13 +239,29 @@ cdef object form_in(const Form* form):
 
 
 cdef object tile_in(const Tile* tile, int rank):
+    from .setup import Tile as PythonTile
+
     cdef int a
     return PythonTile(tile.items, tuple([tile.windows[a] for a in range(rank)]), tile.lanes)
 
 
 cdef object stage_in(const Stage* stage, int rank):
+    from .setup import Stage as PythonStage
+
     return PythonStage(stage.unit.name.decode(), bool(stage.by_axis), bool(stage.gathers), bool(stage.shares),
                        bool(table[stage.step].divides), tile_in(&stage.tile, rank), tile_in(&stage.divided, rank))
+
+
+cdef object setup_in(const Setup* setup):
+    """What a pool does, for Python."""
+    from .setup import Setup as PythonSetup
+
+    cdef int i
+    return PythonSetup(
+        form_in(&setup.form), tuple([axis_in(&setup.form.axes[i]) for i in range(setup.form.rank)]),
+        setup.problem.joined, setup.problem.acc_bytes, STEP_NAMES[setup.stage[0].step],
+        tuple([stage_in(&setup.stage[i], setup.form.rank) for i in range(setup.stages)]), bool(setup.rule.careful),
+        bool(setup.rule.few), setup.rule.low, setup.rule.high)
 
 
 cdef class Planner:
@@ -311,6 +323,8 @@ cdef class Planner:
         """The amounts of work of a step for each register full of results."""
         cdef double[MOST_AMOUNTS] amounts
         cdef int s = STEP_NAMES.index(step), i
+        from . import costs
+
         memset(amounts, 0, sizeof(amounts))
         table[s].work(&self.problem[form], amounts)
         return {name: amounts[i] for i, name in enumerate(costs.COSTS[register_of_costs][step])}
