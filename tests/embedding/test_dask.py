@@ -109,6 +109,16 @@ def test_many_chunks_do_not_change_results(check: Any) -> None:
         check(seed)
 
 
+@pytest.mark.parametrize("result", ["float64", "int64"])
+def test_means_of_small_integers_do_not_depend_on_chunks(result: str) -> None:
+    """int64, the default dtype of integers, has sums that float64 represents if its elements are small."""
+    x = np.random.default_rng(1).integers(-50, 100, (60, 7, 26))
+    truth = onnxpool.global_average_pool(x, axes=(1, 2), dtype=result)
+    for chunks in ((60, 7, 3), (20, 2, 1), (60, 4, 13)):
+        y = POOLS["GlobalAveragePool"](da.from_array(x, chunks=chunks), axes=(1, 2), dtype=result)
+        assert not differs(computed(y), truth)
+
+
 def graph_of(y: Any) -> dict[Any, Any]:
     """The tasks that onnxpool adds for an array, by key."""
     return dict(y.dask.layers[y.name])

@@ -319,6 +319,26 @@ def test_shares_are_combined_exactly() -> None:
         assert (combined.dtype, combined.tolist()) == (plan.result_dtype, plan(x).tolist())
 
 
+@pytest.mark.parametrize("result", ["float64", "float32", "own"])
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+def test_shares_of_small_integers_are_combined_exactly(dtype: str, result: str) -> None:
+    """The sums decide, not the range of the dtype: each element of the result is exact whose sums are below 2^51."""
+    rng = np.random.default_rng(3)
+    largest = np.iinfo(dtype).max
+    for taps, most in itertools.product((3, 30, 41, 1000), (2, 100, 2**31 - 1, 2**40)):
+        x = rng.integers(0, min(most, largest), (50, taps), dtype)
+        x = np.where(dtype.startswith("i") & (rng.random(x.shape) < 0.5), -x.astype(np.int64), x).astype(dtype)
+        x[7] = largest  # which does not affect other elements of the result
+        op = onnxpool.GlobalAveragePool(axes=1, keepdims=False, dtype=dtype if result == "own" else result)
+        plan = op.plan(x.shape, x.dtype)
+        shares = [share(x[share.inputs]) for share in plan.partials(n=4)]
+        y, combined = plan(x), plan.combine(reversed(shares))
+        exact = np.arange(50) != 7
+        assert combined.dtype == y.dtype
+        assert combined[exact].tolist() == y[exact].tolist()
+        assert abs(int(combined[7]) - largest) <= 2**-23 * largest
+
+
 @pytest.mark.parametrize(("dtype", "result"), [
     ("float16", "float32"), ("float16", "float64"), ("bfloat16", "float32"), ("float32", "float64")])
 def test_means_of_floats_can_be_wider(dtype: str, result: str) -> None:

@@ -37,17 +37,17 @@ class Total:
     """
     The result of the shares added so far.
 
-    Extrema are exact. So are sums of integers, if float64 represents them. Other means are added in float64, weighted
-    by the sizes of their shares. Norms are scaled by the largest norm before their powers are added, so that no sum
-    overflows. If NaNs are left out, those of partial results stand for shares without a number, and means come with the
-    number of their elements.
+    Extrema are exact. So are sums of integers below 2**EXACT, which a mean in float64 determines. Other means are added
+    in float64, weighted by the sizes of their shares. Norms are scaled by the largest norm before their powers are
+    added, so that no sum overflows. If NaNs are left out, those of partial results stand for shares without a number,
+    and means come with the number of their elements.
     """
 
     def __init__(self, reduction: Reduction, taps: int, dtype: np.dtype[Any]) -> None:
         self.reduction, self.taps, self.seen, self.shares = reduction, taps, 0, 0
-        self.exact = (reduction.name == "mean" and dtype.kind in "biu"  # whether sums are integers
-                      and integers.bits_of(dtype) + taps.bit_length() <= integers.EXACT)
+        self.adds_integers = reduction.name == "mean" and dtype.kind in "biu"
         self.value: Array | None = None
+        self.exact: Array | None = None  # where sums of integers are exact
         self.scale: Array | None = None  # the largest norm
         self.valid: Array | None = None  # elements that are not NaN, or norms of which there is one
 
@@ -73,11 +73,21 @@ class Total:
             value, taps = value["mean"], value["count"]
             value = self._numbers(value, taps)
         value = value.astype(np.float64)
-        value = np.rint(value * taps) if self.exact else value * (taps / self.taps)
+        if self.adds_integers:
+            self._add_sum(np.rint(value * taps))
+            return
+        value = value * (taps / self.taps)
         if self.value is not None:
             finite, value = np.isfinite(self.value) & np.isfinite(value), self.value + value
             value = np.where(finite, np.clip(value, -LARGEST, LARGEST), value)  # rounding alone may exceed the largest
         self.value = value
+
+    def _add_sum(self, value: Array) -> None:
+        exact = abs(value) < 2.0**integers.EXACT
+        if self.value is not None and self.exact is not None:
+            value = self.value + value
+            exact &= self.exact & (abs(value) < 2.0**integers.EXACT)
+        self.value, self.exact = value, exact
 
     def _numbers(self, value: Array, count: Array) -> Array:
         """Partial results, or 0 of no number. The numbers are counted."""
@@ -105,11 +115,8 @@ class Total:
         """The result, by default in the dtype in which it was added up, or None without any share."""
         value = self.value
         with np.errstate(all="ignore"):
-            if value is not None and self.exact:
-                parts = [value.astype(np.int64)]
-                return integers.means(parts, integers.LONGEST, [np.array(self.taps)], dtype or np.dtype(np.float64))
-            if value is not None and dtype is not None and dtype.kind in "iu" and self.reduction.name == "mean":
-                return integers.nearest(value, dtype)
+            if value is not None and self.exact is not None:
+                return self._mean_of_integers(value, self.exact, dtype or np.dtype(np.float64))
             if value is not None and self.scale is not None:
                 value = scaled(self.scale, value ** (1 / self.reduction.p), self.error)
             if value is not None and self.valid is not None:
@@ -122,3 +129,11 @@ class Total:
             if value is not None and self.reduction.name not in MERGES:
                 value = np.where(np.isnan(value), np.nan, value)  # of the same bits, whatever the shares
             return value if value is None or dtype is None else value.astype(dtype)
+
+    def _mean_of_integers(self, value: Array, exact: Array, dtype: np.dtype[Any]) -> Array:
+        parts = [np.where(exact, value, 0).astype(np.int64)]
+        means = integers.means(parts, integers.LONGEST, [np.array(self.taps)], dtype)
+        if exact.all():
+            return means
+        value = value / self.taps
+        return np.where(exact, means, integers.nearest(value, dtype) if dtype.kind in "iu" else value.astype(dtype))
