@@ -30,7 +30,7 @@ def difference(request: Any, memory: tuple[Any, ...], rng: random.Random) -> str
     """What the planners decide differently."""
     forms, problems = slow.problems_of(request, *memory)
     ours = layout.planner_of(request, *memory)
-    if [*map(repr, ours.forms)] != [*map(repr, map(slow.seen, forms))]:
+    if ours.forms != [*map(slow.seen, forms)]:
         return f"forms {ours.forms}, expected {forms}"
     fitting = [[step.name for step in steps.STEPS if step.fits(problem)] for problem in problems]
     if ours.fitting != fitting:
@@ -51,7 +51,7 @@ def difference(request: Any, memory: tuple[Any, ...], rng: random.Random) -> str
                 share = rng.choice(ROOMS)
                 stages = slow.stages_for(request, problem, step, forms[i], memory[-1], share)
                 found = ours.stages(step.name, i, share)
-                if [*map(repr, found)] != [*map(repr, stages)]:
+                if found != stages:
                     return f"stages {found}, expected {stages}"
     return None
 

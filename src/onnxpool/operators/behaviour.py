@@ -162,10 +162,10 @@ class Reducing(kernels.RecentCall, OneResult):
     def _learn(self, plan: Plan) -> None:
         from ..planning import layout
 
-        shapes = self._shapes or kernels.Shapes()
-        if shapes.lacks(plan.dtype.num, len(plan.shape)):
+        if self._shapes is None or self._shapes.lacks(plan.dtype.num, len(plan.shape)):
             template = layout.template_of(plan, self._pooled(plan.shape), self._values if self.windowed else None)
             if template is not None:
+                shapes = self._shapes or kernels.Shapes()
                 shapes.add(template)
                 self._freeze(_shapes=shapes)
 

@@ -1,76 +1,10 @@
 """The normal form of a problem: as few dimensions as its arrays allow, each with its role in the loops."""
 
 from collections.abc import Container, Sequence
-from typing import Any, NamedTuple
 
 from onnxpool.planning.request import Request
+from onnxpool.planning.setup import Dim, Form
 from onnxpool.windows import Axis
-
-
-class Dim(NamedTuple):
-    """
-    Neighbouring axes of an array whose strides are those of a single axis.
-
-    Attributes
-    ----------
-    size : int
-        Elements of X along it.
-    x, y : int
-        The axes of the arrays whose strides it has, or -1 if it has a single element or window.
-    place : int
-        The index stride along it.
-    windows : Axis, optional
-        None if each element has a result of its own.
-    """
-
-    size: int
-    x: int = -1
-    y: int = -1
-    place: int = 0
-    windows: Axis | None = None
-
-
-class Form(NamedTuple):
-    """
-    A problem as the loops see it: x[groups, item, axes, lane].
-
-    Attributes
-    ----------
-    groups : tuple of Dim
-    item : Dim
-    axes : tuple of Dim
-        At least one.
-    lane : Dim
-        Elements that fill vectors. A single one if the loops read rows of the last axis instead.
-    apart : bool
-        Whether lanes have a larger stride than the last axis, so that they are first copied to be adjacent.
-    """
-
-    groups: tuple[Dim, ...]
-    item: Dim
-    axes: tuple[Dim, ...]
-    lane: Dim
-    apart: bool
-
-    @property
-    def dims(self) -> tuple[Dim, ...]:
-        """All dimensions, slowest first."""
-        return (*self.groups, self.item, *self.axes, self.lane)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The sizes, for `explain`."""
-        return {"groups": [dim.size for dim in self.groups], "items": self.item.size,
-                "axes": [dim.size for dim in self.axes], "lanes": self.lane.size, "made_adjacent": self.apart}
-
-    def joined(self, pooled: Container[int]) -> int:
-        """The number of trailing axes that count as one in the order of sums."""
-        count = 1
-        for before, after in zip(self.axes[-2::-1], self.axes[:0:-1], strict=True):
-            if not are_one(before.x, after.x, pooled):
-                break
-            count += 1
-        return count
-
 
 ONE = Dim(1)
 POINT = Dim(1, windows=Axis(1, out=1, kernel=1))
@@ -83,6 +17,16 @@ def are_one(axis: int, other: int, pooled: Container[int]) -> bool:
     An axis of one element counts too, because the size of a batch must not affect a sum.
     """
     return other == axis + 1 or all(between in pooled for between in range(axis + 1, other))
+
+
+def joined(form: Form, pooled: Container[int]) -> int:
+    """The number of trailing axes that count as one in the order of sums."""
+    count = 1
+    for before, after in zip(form.axes[-2::-1], form.axes[:0:-1], strict=True):
+        if not are_one(before.x, after.x, pooled):
+            break
+        count += 1
+    return count
 
 
 def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],

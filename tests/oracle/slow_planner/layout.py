@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from onnxpool.constants import CACHE_LINE, FEW
 from onnxpool.kernels import pool as pools
@@ -10,27 +10,16 @@ from onnxpool.planning import orders, ranges
 from onnxpool.planning.layout import REGISTER, compiled_for
 from onnxpool.planning.reductions import KINDS
 from onnxpool.planning.request import Request
+from onnxpool.planning.setup import Form, Stage, Tile
+from onnxpool.planning.steps import unit_of as unit_name
 from onnxpool.windows import Axis
 
 from . import routes, steps, tiles
-from .form import Form, forms_of
+from .form import forms_of, joined
 from .steps import Problem, Step
-from .tiles import Tile
 
 VECTOR = 64  # bytes of the widest register
 PLANAR_ROOM, LINE_ROOM, LONG_ROOM, LONG_LANES = 1 << 17, 1 << 16, 900_000, 1 << 13
-
-
-class Stage(NamedTuple):
-    """A unit and its tiles."""
-
-    unit: str
-    by_axis: bool  # whether rows must be contiguous
-    gathers: bool  # whether it reads strided elements itself
-    shares: bool  # whether several threads can share a tile
-    divides: bool  # whether it finishes means by divisions
-    tile: Tile
-    divided: Tile  # the tile of a task where several threads divide the work
 
 
 def normal(axis: Axis) -> Axis:
@@ -46,7 +35,7 @@ def problem_of(request: Request, form: Form, name: str) -> Problem:
     whole = request.reduction.whole
     return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
                    itemsize=itemsize, acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes),
-                   register=REGISTER, whole=whole, joined=form.joined(dict(request.windows)) if whole else 1)
+                   register=REGISTER, whole=whole, joined=joined(form, dict(request.windows)) if whole else 1)
 
 
 def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
@@ -85,7 +74,7 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retried: st
 
     def stage(step: Step, reduction: str, dtype: str, room: int, alone: int = 1, together: int = 1,
               **limits: Any) -> Stage:
-        unit = steps.unit_of(step.name, reduction, dtype)
+        unit = unit_name(step.name, reduction, dtype)
 
         def volume(tile: Tile) -> int:
             scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, lanes, problem.joined)

@@ -1,14 +1,16 @@
-"""The steps: the problems that the loops of each can solve, their work, and how problems are cut for them."""
+"""The work of the steps of the table, and the problems that each fits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnxpool.constants import CACHE_LINE, FEW, LEAST_SLIDING
+from onnxpool.constants import FEW, LEAST_SLIDING
+from onnxpool.planning import steps as table
 from onnxpool.planning.costs import COSTS
 from onnxpool.planning.reductions import KINDS
+from onnxpool.planning.steps import DISJOINT, FREQUENT
 
 if TYPE_CHECKING:
     from onnxpool.windows import Axis
@@ -17,14 +19,7 @@ MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for 
 SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phases, by itemsize, relative to bytes
 # The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8.
 PLANAR_LANES = {1: 128, 2: 128, 4: 32, 8: 16}
-PAGE = 1 << 12  # bytes
 NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
-FREQUENT = ("max", "mean")  # reductions with loops that are only faster,
-DISJOINT = ("max", "extremum", "mean", "integer_mean")  # and those with loops for windows that share no place
-RETRIES = ("double_mean", "wide")  # reductions that compute suspect results again
-BOTH = ("max", "extremum", "mean", "norm", *RETRIES)  # reductions of windows and of whole channels
-WINDOWED = (*BOTH, "valid_mean", "integer_mean")  # reductions of windows that can be computed one axis after the other
-
 Work = Mapping[str, float]  # amounts of work of a step for each register full of results
 
 
@@ -43,69 +38,19 @@ class Problem(NamedTuple):
     joined: int = 1  # trailing axes that count as one in the order of sums
 
 
-class Step(NamedTuple):
-    """
-    All that planning and the core know about a step.
+class Step(table.Step):
+    """A record of the table, with its work."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the step and of its file.
-    when : str
-        The problems that it fits, in words.
-    reductions : tuple of str
-        Reductions for which it is compiled.
-    room : int
-        Byte budget of a tile.
-    whole : bool
-        Whether it reduces whole channels rather than windows.
-    bounded : callable, optional
-        Whether it fits a problem of these reductions. By default, it fits all of them.
-    work : callable
-        Amounts of work for each register full of results. `costs.py` says how long a unit of work takes. A step without
-        costs there is chosen where no step with costs fits, or when a test forces it.
-    least_lanes : int
-        Minimum bytes of lanes of a tile that is cut.
-    in_place : bool
-        Whether contiguous elements are not copied.
-    gathers : bool
-        Whether it reads strided elements itself, so that none are copied beforehand.
-    shares : bool
-        Whether several threads can share a tile of contiguous elements along a single axis.
-    copies_in_room : bool
-        Whether copied elements count towards the byte budget of a tile.
-    rereads : bool
-        Whether a row of windows reads elements that the previous row has read.
-    divides : bool
-        Whether it finishes means by divisions, which are right for every total.
-    by_axis : bool
-        Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
-    retry : str, optional
-        The step that computes suspect results of many taps again, if it fits. By default, and for few taps, which may
-        be far apart, the same one, if it takes `RETRIES`.
-    """
-
-    name: str
-    when: str
-    reductions: tuple[str, ...]
-    room: int
-    whole: bool = False
-    bounded: Callable[[Problem], bool] | None = None
-    work: Callable[[Problem], Work] = lambda problem: {}
-    least_lanes: int = CACHE_LINE
-    in_place: bool = False
-    gathers: bool = False
-    shares: bool = False
-    copies_in_room: bool = False
-    rereads: bool = False
-    divides: bool = False
-    by_axis: bool = False
-    retry: str | None = None
+    __slots__ = ()
 
     def fits(self, problem: Problem) -> bool:
         """Whether the step can solve the problem."""
         return (problem.whole == self.whole and problem.reduction in self.reductions
-                and (self.bounded is None or self.bounded(problem)))
+                and (self.name != "passes" or has_near_windows(problem)))
+
+    def work(self, problem: Problem) -> Work:
+        """Amounts of work for each register full of results."""
+        return WORK[self.name](problem)
 
     def cost(self, problem: Problem) -> float:
         """Nanoseconds for each register full of results."""
@@ -399,19 +344,8 @@ def has_near_windows(problem: Problem) -> bool:
                 for axis in problem.axes]) <= 64
 
 
-STEPS = (
-    Step("whole", "one window that covers a whole channel",
-         (*BOTH, "valid_mean", "quantised_mean", "long_quantised_mean"), 1 << 19, whole=True, least_lanes=PAGE,
-         in_place=True, gathers=True, shares=True, divides=True, work=whole_work),
-    Step("ordered", "maxima with Indices; QLinearAveragePool, except of whole channels",
-         ("indexed_extremum", "mean_in_order"), 1 << 18, work=ordered_work),
-    Step("direct", "all other windows",
-         WINDOWED, 1 << 19, in_place=True, copies_in_room=True, rereads=True, retry="passes",
-         work=direct_work),
-    Step("passes", "other windows whose spans and strides are at most 8 times the axis plus 64 elements",
-         WINDOWED, 1 << 17, least_lanes=PAGE, in_place=True, by_axis=True, bounded=has_near_windows,
-         work=passes_work),
-)
+WORK = {"whole": whole_work, "ordered": ordered_work, "direct": direct_work, "passes": passes_work}
+STEPS = tuple(Step(*record) for record in table.STEPS)
 
 
 def retry_of(step: Step, problem: Problem, dtype: str) -> tuple[Step, str]:
@@ -429,8 +363,3 @@ def retry_of(step: Step, problem: Problem, dtype: str) -> tuple[Step, str]:
         return step, reduction
     again = problem._replace(reduction=reduction)
     return next(other for other in STEPS if other.fits(again)), reduction
-
-
-def unit_of(step: str, reduction: str, dtype: str) -> str:
-    """The name of the compiled function."""
-    return f"{step}_{reduction}_{dtype}"

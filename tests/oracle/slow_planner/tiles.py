@@ -5,8 +5,8 @@ Tiles never change a bit of a result. They determine the working set, and how th
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+from onnxpool.planning.setup import Tile
 from onnxpool.windows import Axis, ceil_div
 
 MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
@@ -21,14 +21,6 @@ FEWEST_TASKS, MOST_TASKS, LARGE = 4, 16, 1 << 17
 LONGEST = 1 << 24  # maximum elements and results of a task, after which the calling thread checks for signals
 MOST_EXTRA = 1.6  # maximum work of two half tiles relative to a whole one, unless memory demands more
 HALVED_LANES = 1.2  # work of halving lanes that fill cache lines; otherwise 2
-
-
-class Tile(NamedTuple):
-    """The extents of a tile."""
-
-    items: int
-    windows: tuple[int, ...]
-    lanes: int
 
 
 def places(axes: Sequence[Axis], windows: Sequence[int]) -> int:
