@@ -5,4 +5,6 @@ FULL_ROW = 64  # bytes of accumulators that a row of a whole channel fills, if i
 CACHE_LINE = 64  # bytes
 LEAST_SLIDING = 32  # bytes of accumulators of the lanes of windows that slide along rows
 MOST_AXES = 64  # maximum axes of an array, as in NumPy
+MOST_BORDER = 1 << 26  # windows of an axis that may reach into padding; no real model has more
+MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
 MOST_THREADS = 256  # maximum threads of a call; larger requests count as this many

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .attributes import INT64_MAX, SIDES
+from .constants import MOST_BORDER
 from .errors import PoolError
-
-MOST_BORDER = 2**26  # windows of an axis that may reach into padding; no real model has more
 
 
 def ceil_div(a: int, b: int) -> int:

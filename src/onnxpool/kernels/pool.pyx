@@ -538,18 +538,11 @@ cdef void extents_of(const Job* job, Extents* extents) noexcept:
 def pool_of_request(Reducer reducer not None, request, x, results, bint contiguous, int step=ANY, int form=ANY,
                     double share=1.0):
     """
-    The pool for a request and arrays of these strides.
+    The pool for a request and arrays of these strides. The parameters are those of `layout.pool_of` after the reducer
+    of the request, except for these:
 
     Parameters
     ----------
-    reducer : onnxpool.planning.planner.Reducer
-    request : onnxpool.planning.request.Request
-    x : sequence of int
-        The strides of X, in bytes.
-    results : sequence of sequence of int
-        The strides of the result, and of its indices if there are any.
-    contiguous : bool
-        Whether X is in row-major order, without gaps, and in the byte order of the machine.
     step, form : int, optional
         The place of a step in the table, and of a form. By default, costs choose.
     share : float, optional

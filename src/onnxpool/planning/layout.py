@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import kernels, threads
 from ..arrays import Array, dtype_name
+from ..constants import MOST_PLACES
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import Pool, pool_of_request
@@ -20,10 +21,8 @@ from .request import MERGES, Reduction, Request
 from .setup import Form, Setup
 from .ways import ROOMS, Way, learned
 
-MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
 REGISTER = costs.nearest(kernels.REGISTER)
 NO_ORDER = orders.Order()
-SMALL = 1 << 30  # attributes below it are computed in 64 bits
 STEPS = [record.name for record in steps.STEPS]
 
 planner.prepare(kernels.units, REGISTER)
@@ -225,8 +224,6 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
             per_axis(plan.label, given, key, rank) for key in ("kernel_shape", "strides", "dilations", "pads"))
         windows = [*zip(kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)]
         mode = given["auto_pad"]
-        if max(map(max, windows), default=0) >= SMALL:
-            return None
     return kernels.Template(
         reducer_of(request), dtype, request.order, pooled, windows, mode, keepdims=request.keepdims,
         ceil_mode=bool(given.get("ceil_mode")), counts_pads=bool(given.get("count_include_pad")),

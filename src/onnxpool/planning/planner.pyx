@@ -19,6 +19,11 @@ from ..kernels.core.axes cimport set_axis
 from ..dtypes import DTYPES
 from ..windows import Axis as PythonAxis
 
+cdef extern from "shared_constants.h" nogil:  # made of constants.py
+    enum:
+        MOST_BORDER "ONNXPOOL_MOST_BORDER"
+        MOST_PLACES "ONNXPOOL_MOST_PLACES"
+
 cdef enum:
     VECTOR = 64  # bytes of the widest register
     MOST_KINDS = 16
@@ -27,7 +32,6 @@ cdef enum:
     STEPS = 4
 
 cdef enum:
-    MOST_PLACES = 1 << 30     # maximum places of several axes, and across a window, that 32 bits count
     MOST_RESULTS = 1 << 26    # bytes of results beyond which Python allocates them, and reports errors
     MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
 
@@ -266,18 +270,8 @@ cdef object setup_in(const Setup* setup):
 
 cdef class Planner:
     """
-    The forms of a request for arrays of these strides, between which costs decide, and what planning makes of them.
-
-    Parameters
-    ----------
-    reducer : Reducer
-    request : Request
-    x : sequence of int
-        The strides of X, in bytes.
-    results : sequence of sequence of int
-        The strides of the result, and of its indices if there are any.
-    contiguous : bool
-        Whether X is in row-major order, without gaps, and in the byte order of the machine.
+    The forms of a request for arrays of these strides, between which costs decide, and what planning makes of them. The
+    parameters are those of `layout.pool_of`, after the `Reducer` of the request.
     """
     cdef Reducer reducer
     cdef Request request

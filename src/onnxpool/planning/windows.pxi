@@ -1,8 +1,7 @@
 """The windows along each axis of an array, from attributes: for plain calls, whose errors Python reports."""
 
 cdef enum:
-    SMALL = 1 << 30        # attributes and sizes below it: sums, and products of two, fit into 64 bits
-    MOST_BORDER = 1 << 26  # windows of an axis that may reach into padding
+    SMALL = 1 << 30  # attributes and sizes below it: sums, and products of two, fit into 64 bits
 
 
 cdef inline Py_ssize_t floor_div(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
@@ -19,6 +18,8 @@ cdef bint resolve(const Attributes* given, int i, Py_ssize_t size, Axis* axis) n
     if given.whole:
         set_whole(axis, size)
         return True
+    if max(max(max(kernel, stride), max(pad, pad_end)), dilation) >= SMALL:
+        return False
     span = (kernel - 1) * dilation + 1
     if given.mode == SAME_UPPER or given.mode == SAME_LOWER:
         out = ceil_div(size, stride)

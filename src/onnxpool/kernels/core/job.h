@@ -16,7 +16,7 @@ typedef struct {
     ptrdiff_t kernel, stride, dilation;
     ptrdiff_t pad, pad_end;                    /* elements of padding before the first element and after the last one */
     ptrdiff_t begin, end;                      /* the interior: windows whose taps are all inside */
-    ptrdiff_t span;                            /* places from the first tap of a window to the last one, or MOST_PLACES */
+    ptrdiff_t span;                            /* places from the first tap of a window to the last one, or FARTHEST */
     ptrdiff_t most;                            /* taps of a window that can be inside */
     int counts_pads;                           /* whether padding counts in the divisor of means */
     int wide;                                  /* whether sums and products of these numbers may exceed 64 bits */
@@ -35,13 +35,13 @@ __extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and the
 typedef int64_t wide_int;
 #endif
 
-/* The places that so many windows read, with those in the padding between them; at most MOST_PLACES. */
-static const ptrdiff_t ONNXPOOL_MOST_PLACES = PTRDIFF_MAX / 2;
+/* The places that so many windows read, with those in the padding between them; at most FARTHEST. */
+static const ptrdiff_t ONNXPOOL_FARTHEST = PTRDIFF_MAX / 2;
 static inline ptrdiff_t padded(const Axis *a, ptrdiff_t windows) {
     if (!a->wide)
         return (windows - 1) * a->stride + a->span;
     const wide_int places = (wide_int)(windows - 1) * a->stride + (wide_int)(a->kernel - 1) * a->dilation + 1;
-    return places < ONNXPOOL_MOST_PLACES ? (ptrdiff_t)places : ONNXPOOL_MOST_PLACES;
+    return places < ONNXPOOL_FARTHEST ? (ptrdiff_t)places : ONNXPOOL_FARTHEST;
 }
 
 /* The distance from one tap to the next, if places are `step` apart. It wraps only if no two taps are inside. */
