@@ -341,25 +341,16 @@ cdef class Template:
         The automatic padding.
     keepdims, ceil_mode, counts_pads, picks : bool
         The attributes; whether results of windows of one tap are elements, which NumPy copies.
-    serial : int
-        The bytes of X from which on a second thread brings a gain.
-    team : callable
-        The number of threads for a requested number and so many bytes.
-    is_learned : callable
-        Whether there are measurements, which Python looks up.
     """
     cdef Reducer reducer
     cdef Attributes given
     cdef int typenum
-    cdef Py_ssize_t serial
-    cdef object team, is_learned
 
     def __cinit__(self, Reducer reducer not None, dtype, order, pooled, windows, str mode, *, bint keepdims,
-                  bint ceil_mode, bint counts_pads, bint picks, Py_ssize_t serial, team, is_learned):
+                  bint ceil_mode, bint counts_pads, bint picks):
         cdef Attributes* given = &self.given
         cdef int i, a
-        self.reducer, self.typenum, self.serial, self.team = reducer, dtype.num, serial, team
-        self.is_learned = is_learned
+        self.reducer, self.typenum = reducer, dtype.num
         given.recipe, given.ndim, given.rank = &reducer.recipe, len(order), len(pooled)
         for i, axis in enumerate(order):
             given.order[i], given.along[i] = axis, -1
@@ -372,8 +363,9 @@ cdef class Template:
             given.kernel[i], given.stride[i], given.dilation[i] = kernel, stride, dilation
             given.pad[i], given.pad_end[i] = pad, pad_end
 
-    cdef PlainPool pool_of(self, const Py_ssize_t* shape):
-        """The pool for arrays of a shape, or None if Python has to plan it."""
+    cdef PlainPool pool_of(self, const Py_ssize_t* shape, Py_ssize_t serial_bytes):
+        """The pool for arrays of a shape, or None if Python has to plan it. A call on less than `serial_bytes` gains
+        nothing from a second thread."""
         cdef Request request
         cdef Setup setup
         cdef Py_ssize_t[MOST_AXES] y_shape
@@ -383,8 +375,6 @@ cdef class Template:
         cdef bint solved
         cdef float_state saved
         cdef int a
-        if self.is_learned():
-            return None
         with nogil:
             saved = enter_default_floats()
             solved = resolve_all(&self.given, shape, &request, y_shape) and set_up(&request, ANY, ANY, 1, &setup)
@@ -396,7 +386,7 @@ cdef class Template:
         plain._set(pool, request.ndim, shape, request.y_ndim, y_shape, self.typenum, self.given.recipe.itemsize)
         for a in range(request.ndim):
             bytes *= shape[a]
-        plain.indexed, plain.serial = self.given.recipe.indexed, bytes < self.serial
+        plain.indexed, plain.serial = self.given.recipe.indexed, bytes < serial_bytes
         return plain
 
 
@@ -405,12 +395,26 @@ cdef enum:
 
 
 cdef class Shapes:
-    """The pools of an operator for plain arrays, by shape. Any thread may use and change them."""
+    """
+    The pools of an operator for plain arrays, by shape. Any thread may use and change them.
+
+    Parameters
+    ----------
+    serial_bytes : int
+        The bytes of X from which on a second thread brings a gain.
+    team : callable
+        The number of threads for a requested number and so many bytes.
+    has_learned : callable
+        Whether there are measurements, which Python looks up.
+    """
+    cdef Py_ssize_t serial_bytes
+    cdef object team, has_learned
     cdef list templates              # by dtype and number of axes
     cdef list pools                  # a table of pools by hash, in which one replaces another
     cdef Py_ssize_t generation
 
-    def __cinit__(self):
+    def __cinit__(self, Py_ssize_t serial_bytes, team, has_learned):
+        self.serial_bytes, self.team, self.has_learned = serial_bytes, team, has_learned
         self.templates, self.generation = [], generation
         self.pools = [None] * MOST_SHAPES
 
@@ -457,9 +461,9 @@ cdef class Shapes:
         if not cnp.PyArray_ISCARRAY_RO(a):
             return None
         template = self.template_of(cnp.PyArray_TYPE(a), a.ndim)
-        if template is None:
+        if template is None or self.has_learned():
             return None
-        plain = template.pool_of(<const Py_ssize_t*> a.shape)
+        plain = template.pool_of(<const Py_ssize_t*> a.shape, self.serial_bytes)
         if plain is not None:
             with cython.critical_section(self):
                 self.pools[place] = plain
@@ -468,7 +472,6 @@ cdef class Shapes:
     cdef call(self, x, out, num_threads):
         """The results for a plain array, or None for other arguments."""
         cdef PlainPool plain
-        cdef Template template
         if limited or not (num_threads is None or (type(num_threads) is int and 0 < num_threads <= INT64_MAX)):
             return None
         plain = self.pool_of(x)
@@ -477,11 +480,8 @@ cdef class Shapes:
         results = plain.results(x, out)
         if results is None:
             return None
-        if plain.serial or num_threads == 1:
-            plain.run(x, results, 1, NULL)
-        else:
-            template = self.templates[0]
-            plain.run(x, results, template.team(num_threads, cnp.PyArray_NBYTES(<cnp.ndarray> x)), NULL)
+        serial = plain.serial or num_threads == 1
+        plain.run(x, results, 1 if serial else self.team(num_threads, cnp.PyArray_NBYTES(<cnp.ndarray> x)), NULL)
         return results
 
 

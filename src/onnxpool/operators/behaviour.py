@@ -165,7 +165,7 @@ class Reducing(kernels.RecentCall, OneResult):
         if self._shapes is None or self._shapes.lacks(plan.dtype.num, len(plan.shape)):
             template = layout.template_of(plan, self._pooled(plan.shape), self._values if self.windowed else None)
             if template is not None:
-                shapes = self._shapes or kernels.Shapes()
+                shapes = self._shapes or layout.new_shapes()
                 shapes.add(template)
                 self._freeze(_shapes=shapes)
 

@@ -227,8 +227,12 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
     return kernels.Template(
         reducer_of(request), dtype, request.order, pooled, windows, mode, keepdims=request.keepdims,
         ceil_mode=bool(given.get("ceil_mode")), counts_pads=bool(given.get("count_include_pad")),
-        picks=name in MERGES and not request.reduction.indexed, serial=threads.SERIAL_BYTES, team=threads.team,
-        is_learned=lambda: bool(learned))
+        picks=name in MERGES and not request.reduction.indexed)
+
+
+def new_shapes() -> kernels.Shapes:
+    """The pools by shape of an operator that has none yet."""
+    return kernels.Shapes(threads.SERIAL_BYTES, threads.team, lambda: bool(learned))
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,

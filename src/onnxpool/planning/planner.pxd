@@ -4,6 +4,9 @@ from ..kernels.core.units cimport Unit
 
 cdef enum:
     ANY = -1  # no step, or no form, is asked for
+    MOST_KINDS = 16
+    MOST_DTYPES = 16
+    MOST_AMOUNTS = 20
 
 
 cdef struct Kind:
@@ -89,9 +92,9 @@ cdef struct Step:
     bint (*fits)(const Problem* p) noexcept nogil  # NULL if all problems of its reductions fit
     void (*work)(const Problem* p, double* amounts) noexcept nogil
     int amounts                      # units of work
-    double[20] cost                  # of each
+    double[MOST_AMOUNTS] cost                  # of each
     bint costed
-    bint[16] takes                   # reductions for which it is compiled
+    bint[MOST_KINDS] takes                   # reductions for which it is compiled
     Py_ssize_t room, least_lanes
     int retry                        # place of another step, or -1
     bint whole, in_place, gathers, shares, copies_in_room, rereads, divides, by_axis

@@ -26,9 +26,6 @@ cdef extern from "shared_constants.h" nogil:  # made of constants.py
 
 cdef enum:
     VECTOR = 64  # bytes of the widest register
-    MOST_KINDS = 16
-    MOST_DTYPES = 16
-    MOST_AMOUNTS = 20
     STEPS = 4
 
 cdef enum:
@@ -75,10 +72,13 @@ def prepare(capsules, int register_bytes):
     cdef Step* step
     cdef Kind* kind
     STEP_NAMES, KIND_NAMES = tuple([record.name for record in steps.STEPS]), tuple(KINDS)
+    own = costs.COSTS[register_bytes]
+    if (len(STEP_NAMES) != STEPS or len(KIND_NAMES) > MOST_KINDS or len(DTYPE_NAMES) > MOST_DTYPES
+            or max(map(len, own.values())) > MOST_AMOUNTS):
+        raise ValueError("onnxpool: the tables of planning are larger than the arrays of the compiled planner")
     for capsule in capsules:
         use(capsule)
     register_of_costs = register_bytes
-    own = costs.COSTS[register_bytes]
     moving_cost = own[costs.MOVED][""]
     for i, record in enumerate(KINDS.values()):
         kind = &kinds[<int> i]

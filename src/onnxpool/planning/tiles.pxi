@@ -240,7 +240,7 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
     `retried`, which is -1 otherwise. Return the number of stages.
     """
     cdef const Step* step = &table[chosen]
-    cdef double room = PLANAR_ROOM if p.planar else step.room, alone, together
+    cdef double room = PLANAR_ROOM if p.planar else step.room, one, several
     cdef Py_ssize_t least = CACHE_LINE if p.planar and not step.whole else step.least_lanes, taps = 0, most = p.lanes
     cdef Cutting c
     cdef int a, again, kind = p.kind
@@ -248,7 +248,7 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
         taps = max(taps, p.axes[a].most)
     if not step.whole and taps > FEW:
         room, least = LONG_ROOM if p.rank > 1 else LINE_ROOM, CACHE_LINE
-        if step.by_axis and not p.planar and p.axes[0].kernel > FEW and fits_alone(p):
+        if step.by_axis and not p.planar and p.axes[0].kernel > FEW and alone(p, p.axes, p.lanes):
             least = LONG_LANES
     room = min(floor(share * room), <double> MOST)
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
@@ -265,12 +265,12 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
     for a in range(p.rank):
         stages.tile.windows[a] = p.axes[a].out
     cut(&c, room, &stages.tile)
-    tasks_of(p, groups, &alone, &together)
-    if alone > 1:
-        divide(&c, alone, &stages.tile)
+    tasks_of(p, groups, &one, &several)
+    if one > 1:
+        divide(&c, one, &stages.tile)
     stages.divided = stages.tile
-    if together > alone:
-        divide(&c, together, &stages.divided)
+    if several > one:
+        divide(&c, several, &stages.divided)
     if retried < 0:
         return 1
     again = retry_of(step, p, retried, &kind)
@@ -281,8 +281,3 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
     cut(&c, max(room, <double> LONG_ROOM), &stages[1].tile)
     stages[1].divided = stages[1].tile
     return 2
-
-
-cdef bint fits_alone(const Problem* p) noexcept nogil:
-    """Whether windows along the first axis are reduced one by one."""
-    return alone(p, p.axes, <double> p.lanes)
