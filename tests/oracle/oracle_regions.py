@@ -86,7 +86,8 @@ def quiet(x):
     if x.dtype.itemsize != 2:
         return x
     bits = np.ascontiguousarray(x).view(np.uint16).copy()
-    bits[np.isnan(x)] |= 0x40 if x.dtype.name == "bfloat16" else 0x200
+    infinity, highest = (0x7F80, 0x40) if x.dtype.name == "bfloat16" else (0x7C00, 0x200)
+    bits[bits & 0x7FFF > infinity] |= highest  # np.isnan would warn of signalling NaNs
     return bits.view(x.dtype)
 
 
