@@ -104,6 +104,27 @@ def test_a_forced_step_counts_for_shapes_that_are_known():
     assert routes == {"direct", "passes"}
 
 
+@pytest.fixture
+def _nothing_learned(monkeypatch):
+    """Other tests may have tuned plans in this process."""
+    monkeypatch.setattr(layout, "learned", {})
+
+
+@pytest.mark.usefixtures("_nothing_learned")
+def test_limits_count_for_new_shapes_while_they_are_in_force():
+    operator = onnxpool.MaxPool(kernel_shape=(2, 2))
+    for side in (8, 9, 10):
+        operator(np.zeros((1, 1, side, side), np.float32))
+    with onnxpool.limits(max_output_bytes=100):
+        for side in (10, 11):  # a known shape, and a new one
+            with pytest.raises(onnxpool.PoolError, match="limit"):
+                operator(np.zeros((1, 1, side, side), np.float32))
+    plans = base._plan.cache_info().misses
+    operator(np.zeros((1, 1, 12, 12), np.float32))
+    assert base._plan.cache_info().misses == plans
+
+
+@pytest.mark.usefixtures("_nothing_learned")
 def test_pools_are_bounded():
     """A hundred times as many shapes as an operator keeps take no more memory than as many as it keeps."""
     import tracemalloc

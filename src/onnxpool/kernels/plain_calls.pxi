@@ -404,17 +404,18 @@ cdef class Shapes:
         The bytes of X from which on a second thread brings a gain.
     team : callable
         The number of threads for a requested number and so many bytes.
-    has_learned : callable
-        Whether there are measurements, which Python looks up.
+    has_learned, has_limits : callable
+        Whether there are measurements, which Python looks up; whether limits are in force, which Python checks.
     """
     cdef Py_ssize_t serial_bytes
-    cdef object team, has_learned
+    cdef object team, has_learned, has_limits
     cdef list templates              # by dtype and number of axes
     cdef list pools                  # a table of pools by hash, in which one replaces another
     cdef Py_ssize_t generation
 
-    def __cinit__(self, Py_ssize_t serial_bytes, team, has_learned):
-        self.serial_bytes, self.team, self.has_learned = serial_bytes, team, has_learned
+    def __cinit__(self, Py_ssize_t serial_bytes, team, has_learned, has_limits):
+        self.serial_bytes, self.team = serial_bytes, team
+        self.has_learned, self.has_limits = has_learned, has_limits
         self.templates, self.generation = [], generation
         self.pools = [None] * MOST_SHAPES
 
@@ -472,7 +473,9 @@ cdef class Shapes:
     cdef call(self, x, out, num_threads):
         """The results for a plain array, or None for other arguments."""
         cdef PlainPool plain
-        if limited or not (num_threads is None or (type(num_threads) is int and 0 < num_threads <= INT64_MAX)):
+        if not (num_threads is None or (type(num_threads) is int and 0 < num_threads <= INT64_MAX)):
+            return None
+        if limited and self.has_limits():
             return None
         plain = self.pool_of(x)
         if plain is None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import kernels, threads
+from .. import budget, kernels, threads
 from ..arrays import Array, dtype_name
 from ..constants import MOST_PLACES
 from ..dtypes import DTYPES, MOMENTS
@@ -232,7 +232,8 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
 
 def new_shapes() -> kernels.Shapes:
     """The pools by shape of an operator that has none yet."""
-    return kernels.Shapes(threads.SERIAL_BYTES, threads.team, lambda: bool(learned))
+    return kernels.Shapes(threads.SERIAL_BYTES, threads.team, lambda: bool(learned),
+                          lambda: budget.in_force() != budget.NO_LIMITS)
 
 
 def setup_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
