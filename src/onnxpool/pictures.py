@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import gcd, prod
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from .windows import Axis
@@ -621,7 +621,7 @@ def plot(picture: Drawable, ax: Any = None) -> Any:
     return ax
 
 
-def png(picture: Drawable, file: str) -> None:
+def png(picture: Drawable, file: IO[bytes]) -> None:
     """Write a picture as PNG, with twice as many pixels along each side."""
     try:
         from matplotlib.figure import Figure

@@ -152,9 +152,12 @@ def test_a_picture_that_cannot_be_written(capsys, tmp_path, option):
     """The message names the file."""
     if option == "--png":
         pytest.importorskip("matplotlib")
-    file = str(tmp_path / "none" / "windows")
-    assert command.main(["explain", *ATTRIBUTES, option, file]) == CANNOT
-    assert capsys.readouterr().err == f"onnxpool: {option} {file}: cannot write the file: No such file or directory\n"
+    none = "no such directory"
+    for file, reason in ((f"{tmp_path}/none/windows", none), (f"{tmp_path}/windows/", none),
+                         (str(tmp_path), "Is a directory"), ("", "no file has that name")):
+        assert command.main(["explain", *ATTRIBUTES, option, file]) == CANNOT
+        assert capsys.readouterr().err == f"onnxpool: cannot write {file or repr(file)}: {reason}\n"
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_png_without_matplotlib(capsys, monkeypatch, tmp_path):

@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import __version__, get_num_threads, num_threads, wisdom
 from ..onnx import models
-from ..onnx.protos import ModelError, shape_text
+from ..onnx.protos import shape_text
 from . import OK
-from .run import check_folder, chosen, executed
+from .files import check_folder, written
+from .run import chosen, executed
 from .text import attributes_text, counted, json_text, print_lines, table
 
 HEAD = ["node", "operator", "attributes", "in", "dtype", "calls", "onnxpool us", "tuned us", "onnxruntime us", "times",
@@ -48,11 +49,8 @@ def row(node: models.NodeRun) -> dict[str, Any]:
 
 def write_wisdom(path: str) -> None:
     """Write what was learned."""
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(json_text(wisdom()) + "\n")
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or error}") from error
+    with written(path) as file:
+        file.write(f"{json_text(wisdom())}\n".encode())
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from ..hints import likely
 from ..schemas import ALL_SCHEMAS
 from . import OK
 from .arguments import RESULT_DTYPE
+from .files import written
 from .operators import is_path, operator_of, unknown
 from .text import items, json_text, print_lines, sizes
 
@@ -121,17 +122,14 @@ def draw(plan: Explanation, args: argparse.Namespace) -> None:
         if file is None:
             continue
         try:
-            if option == "--svg":
-                with open(file, "w", encoding="utf-8") as opened:
-                    opened.write(f"{plan.svg()}\n")
-            else:
-                pictures.png(plan.picture, file)
+            with written(file) as opened:
+                if option == "--svg":
+                    opened.write(f"{plan.svg()}\n".encode())
+                else:
+                    pictures.png(plan.picture, opened)
         except ImportError as error:
             raise PoolError(f"--png needs the matplotlib package ({error}): pip install 'onnxpool[plot]'",
                             attribute="png", value=file) from error
-        except OSError as error:
-            raise PoolError(f"{option} {file}: cannot write the file: {error.strerror}", attribute=option[2:],
-                            value=file) from error
 
 
 def run(args: argparse.Namespace) -> int:

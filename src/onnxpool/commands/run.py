@@ -1,9 +1,12 @@
 """``onnxpool run``: runs a model with its pooling nodes on onnxpool."""
 
 import argparse
-import os
 import sys
+import zipfile
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import __version__
 from ..onnx import models
@@ -11,6 +14,7 @@ from ..onnx.comparison import ATOL, RTOL, Tolerance, Whole, agrees, largest_diff
 from ..onnx.inputs import make_inputs
 from ..onnx.protos import Array, InputError, ModelError, shape_text
 from . import DIFFERS, OK
+from .files import check_folder, written
 from .options import SHAPE, read_files, read_model, read_shapes
 from .progress import Progress
 from .text import attributes_text, counted, json_text, print_lines, table
@@ -74,14 +78,15 @@ def prepare(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, An
     return chosen(args)
 
 
-def check_folder(path: str | None) -> None:
-    """Refuse a file that cannot be written because of its directory: before the work, not after it."""
-    if path and not os.path.isdir(os.path.dirname(path) or "."):
-        raise ModelError(f"cannot write {path}: no such directory")
-    if path == "":
-        raise ModelError("cannot write '': no file has that name")
-    if path and os.path.isdir(path):
-        raise ModelError(f"cannot write {path}: Is a directory")
+def write_arrays(path: str, arrays: Mapping[str, Any]) -> None:
+    """Store arrays in a .npz file under any names. numpy.savez reserves some, such as "file"."""
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            raise ModelError(f"cannot write output {name!r} to {path}: it is not an array of numbers")
+    with written(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as opened:
+                np.lib.format.write_array(opened, array, allow_pickle=False)
 
 
 def chosen(args: argparse.Namespace) -> tuple[str, dict[str, Any], dict[str, Any]]:
@@ -116,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     check = Tolerance(rtol, args.atol) if args.check else None
     done, made = executed(args, path, inputs, check=check)
     if args.output:
-        models.write_arrays(args.output, done.outputs)
+        write_arrays(args.output, done.outputs)
     atol = ATOL if args.atol is None else args.atol
     outcome = Outcome(
         path, done, made, args.seed, check, (rtol, atol),

@@ -1,6 +1,5 @@
 """Whole ONNX models: every pooling node runs on onnxpool, every other node on onnx's ReferenceEvaluator."""
 
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -324,20 +323,6 @@ def read_array(path: str | Path) -> Array:
         raise ModelError(f"cannot read {path}: {error.strerror or one_line(error)}") from error
     except Exception as error:  # NumPy parses the header with Python's parser, which raises many kinds of errors
         raise ModelError(f"{path} is not a .npy file: {one_line(error)}") from error
-
-
-def write_arrays(path: str | Path, arrays: Mapping[str, Any]) -> None:
-    """Store arrays in a .npz file under any names. numpy.savez reserves some, such as "file"."""
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
-            raise ModelError(f"cannot write output {name!r} to {path}: it is not an array of numbers")
-    try:
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
-    except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror or one_line(error)}") from error
 
 
 def example() -> tuple[Path, dict[str, Array], dict[str, Array]]:
