@@ -2,9 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import kernels as kernels  # refuses unsupported processors and settings
+try:  # refuse unsupported processors and settings
+    from . import kernels as kernels
+    from .budget import limits, set_limits
+except ImportError as error:
+    from .startup import end_command
+
+    end_command(error)
+    raise
 from .base import Operator, clear_caches, importing
-from .budget import limits, set_limits
 from .errors import PoolError, PoolTypeError
 from .execution import Plan
 from .operators import *  # noqa: F403

@@ -5,9 +5,12 @@ import io
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
+import sysconfig
 import threading
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -95,6 +98,30 @@ def test_the_console_script():
     """The package installs the command onnxpool."""
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="onnxpool")
     assert script.load() is command.main
+
+
+@pytest.mark.parametrize("start", [["-m", "onnxpool"], ["-Im", "onnxpool"], ["-monnxpool"],
+                                   ["-m", "onnxpool.__main__"], [str(Path(sysconfig.get_path("scripts"), "onnxpool"))]])
+@pytest.mark.parametrize(("variable", "value"), [
+    ("ISA", "none"), ("ISA", "\n::error::\x1b[2J"), ("MAX_WORK", "many"), ("MAX_OUTPUT_BYTES", "-1"),
+])
+def test_variables_that_onnxpool_refuses(start, variable, value):
+    """The command ends as it does for other bad input: with one line."""
+    if not start[0].startswith("-") and not os.path.exists(start[0]):
+        pytest.skip("the script is not installed beside this interpreter")
+    variables = {**os.environ, f"ONNXPOOL_{variable}": value}
+    done = subprocess.run([sys.executable, *start, "config", "-m"], capture_output=True, text=True, env=variables)
+    assert (done.returncode, done.stdout) == (CANNOT, "")
+    assert re.fullmatch(rf"onnxpool: ONNXPOOL_{variable}='[ -~]+' is not .*\n", done.stderr)
+
+
+@pytest.mark.parametrize("start", [["-c", "import onnxpool", "onnxpool"], ["-m", "onnxpool.commands", "onnxpool"]])
+def test_other_programs_get_an_import_error(start):
+    """A program that imports onnxpool can handle it."""
+    done = subprocess.run([sys.executable, *start], capture_output=True, text=True,
+                          env={**os.environ, "ONNXPOOL_ISA": "none"})
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ONNXPOOL_ISA='none' is not available here")
 
 
 @pytest.mark.parametrize(("words", "closed"), [("config", ">&-"), ("supported --json", ">&-"), ("config", "2>&-"),

@@ -1,0 +1,23 @@
+"""The end of the command if onnxpool cannot be imported, for example because of an environment variable."""
+
+import os
+import re
+import sys
+
+from .errors import printable
+
+PROGRAM = re.compile(r"(-\w*m)?onnxpool(\.__main__|\.exe)?")  # as a script, or as a module that -m names
+STATUS = 2  # of commands that cannot do what they should
+
+
+def is_command() -> bool:
+    """Whether this process is the command. Its module has not been imported yet, so only its arguments tell."""
+    program = sys.orig_argv[-len(sys.argv):][:1]  # the words after it are in both lists
+    return any(PROGRAM.fullmatch(os.path.basename(word)) for word in program)
+
+
+def end_command(error: ImportError) -> None:
+    """Print the error as one line and exit, if this process is the command."""
+    if is_command():
+        print(printable(f"onnxpool: {error}"), file=sys.stderr)
+        sys.exit(STATUS)
