@@ -281,9 +281,10 @@ class Plan(Frozen):
         Returns
         -------
         ndarray
-            Result for the whole input. Maxima are exact. Let n be the number of shares, and u half an ulp of float32
-            or float64. The error of a mean is at most ``(2 * log2(taps) + 5) * u * mean(abs(x))`` plus
-            ``n * 2**-53 * mean(abs(x))``, or ``n * 2**-1074`` if that is more. The relative error of a norm is at most
+            Result for the whole input. Maxima are exact, and so are sums of integers while they stay below 2^51; their
+            means are rounded once. Let n be the number of shares, and u half an ulp of float32 or float64. The error of
+            any other mean is at most ``(2 * log2(taps) + 5) * u * mean(abs(x))`` plus ``n * 2**-53 * mean(abs(x))``, or
+            ``n * 2**-1074`` if that is more. The relative error of a norm is at most
             ``(2 * log2(taps) + 4 + n) * 2**-53 * max(1, 1 / p)`` plus u. Both are then rounded to the dtype.
 
         Raises
