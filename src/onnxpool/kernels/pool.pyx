@@ -477,7 +477,7 @@ cdef class Pool:
         cdef Call call
         cdef char* memory
         cdef char* allocated
-        cdef Py_ssize_t room, shared, watched = onnxpool_read(&fence)
+        cdef Py_ssize_t room, shared = 0, watched = onnxpool_read(&fence)
         cdef Team team
         cdef Tasks tasks
         cdef const Job* job = self.jobs
@@ -495,11 +495,12 @@ cdef class Pool:
         for a in range(job.rank):
             room *= job.axis[a].size
         call.far = room if not copies_x(job, &call) and room > CACHED and fetches() else 0
-        shared = (parts_of(&self.jobs[DIVIDED], &call, threads) * self.jobs[DIVIDED].tile_items
-                  * part_bytes_of(self.jobs[DIVIDED].tile_lanes, self.jobs[DIVIDED].acc_bytes))
-        team = enter_team(threads if self.jobs[DIVIDED].tasks > 1 or shared else 1)
+        team = enter_team(threads if self.jobs[DIVIDED].tasks > 1 or parts_of(&self.jobs[DIVIDED], &call, threads)
+                          else 1)
         if team.threads > 1:
             job = &self.jobs[DIVIDED]
+            shared = (parts_of(job, &call, team.threads) * job.tile_items
+                      * part_bytes_of(job.tile_lanes, job.acc_bytes))
         room = round_up(room_of(job, &call), CACHE_LINE) + watched
         if room < 0 or room >= TOO_LARGE:
             leave_team(&team)

@@ -1,9 +1,11 @@
 /* Teams of threads: which calls get one, and how forks treat it.
  *
  * libgomp keeps a pool of workers for every thread that has run a parallel region. Therefore only one region runs at a
- * time, and at most MOST_POOLS threads have a pool. A pool is released before a fork, because its workers do not exist in
+ * time, and at most MOST_POOLS threads own a pool. A pool is released before a fork, because its workers do not exist in
  * the child, which would wait for them forever. libgomp ends the process if it cannot start a worker. Before a pool
  * grows, the same number of threads is therefore started here on trial.
+ *
+ * Each pool has a ceiling, which falls when a worker is late. Only the owner of the pool reads and writes it.
  */
 #ifndef ONNXPOOL_TEAM_H
 #define ONNXPOOL_TEAM_H
@@ -14,24 +16,83 @@
 #include "shared_constants.h"
 #include "team_type.h"
 
+#define MILLISECOND 1000000
+#define LONGEST_PAUSE (128ll * FIRST_PAUSE)
+enum {
+    LEAST_WAIT = MILLISECOND / 5,
+    BRIEFLY = 1000 * MILLISECOND,
+    FIRST_PAUSE = 32 * MILLISECOND,
+    RISE = 32 * MILLISECOND
+};
+
+/* The most threads of a team. Times are in nanoseconds. */
+typedef struct {
+    int threads;    /* 0 stands for any number, as before the first wait */
+    int64_t until;  /* end of the pause, at which the ceiling begins to rise */
+    int64_t length; /* of the pause */
+} Ceiling;
+
+/* If other processes are busy, a worker may have to wait several milliseconds for a core, and the calling thread waits
+ * for the worker: before its own work, if the worker has not yet returned to the pool, and after it. After a wait that
+ * was longer than the work, teams therefore have at most half as many threads for a while. Then the ceiling doubles,
+ * and doubles again after each RISE, until the next wait. A pause is longer than the last one if the wait comes during
+ * that or soon after it, and shorter otherwise. So fewer than one in a hundred calls, 5 ms apart, have to wait, no
+ * matter when workers are late. */
+static int below(const Ceiling *ceiling, int threads, int64_t time) {
+    int most = ceiling->threads ? ceiling->threads : threads;
+    for (int64_t rise = ceiling->until; rise <= time && most < threads; rise += RISE)
+        most *= 2;
+    return most < threads ? most : threads;
+}
+
+static void note_wait(Ceiling *ceiling, int threads, int64_t worked, int64_t waited, int64_t end) {
+    if (waited <= worked + LEAST_WAIT)
+        return;
+    int soon = end - worked - waited - ceiling->until < BRIEFLY;
+    int64_t length = soon ? 4 * ceiling->length : ceiling->length / 4;
+    ceiling->length = length < FIRST_PAUSE ? FIRST_PAUSE : length > LONGEST_PAUSE ? LONGEST_PAUSE : length;
+    ceiling->until = end + ceiling->length;
+    ceiling->threads = threads / 2;
+}
+
 #ifdef _OPENMP
 #include <omp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
+typedef struct {
+    int owned, size; /* size counts the owner; 0 before there are workers */
+    Ceiling ceiling; /* of earlier owners, too */
+} Pool;
+
 enum { MOST_POOLS = 2 };
 
-static int regions_running, pools_alive;
+static Pool pools[MOST_POOLS];
+static int regions_running;
+static __thread Pool *own;
 static __thread int paused; /* whether the fork in progress released the pool; the child inherits the variable */
 static int orphaned;        /* whether this process was forked with a pool that could not be released */
-static __thread int has_pool, pool_size;
+static int pauses = 1;      /* whether ceilings may fall; tests that count threads switch that off */
 static pthread_key_t pool_key;
 static pthread_attr_t worker_attributes;
 
-static void forget_pool(void *value) {
-    (void)value;
-    __atomic_fetch_sub(&pools_alive, 1, __ATOMIC_RELAXED);
+static void give_up(void *pool) {
+    own = 0;
+    ((Pool *)pool)->size = 0;
+    __atomic_store_n(&((Pool *)pool)->owned, 0, __ATOMIC_RELEASE);
+}
+
+/* Whether this thread owns a pool, which may not have any workers yet. */
+static int claim_pool(void) {
+    for (int i = 0; i < MOST_POOLS && !own; i++) {
+        int owned = __atomic_load_n(&pools[i].owned, __ATOMIC_RELAXED);
+        if (!owned && __atomic_compare_exchange_n(&pools[i].owned, &owned, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            own = &pools[i];
+            pthread_setspecific(pool_key, own);
+        }
+    }
+    return own != 0;
 }
 
 static void before_fork(void) {
@@ -40,15 +101,17 @@ static void before_fork(void) {
 #elif __GNUC__ >= 9
     paused = !orphaned && omp_pause_resource_all(omp_pause_soft) == 0;
 #else
-    paused = !has_pool;
+    paused = !own || !own->size;
 #endif
-    if (paused)
-        pool_size = 0;
+    if (paused && own)
+        own->size = 0;
 }
 
 static void after_fork_in_child(void) {
     regions_running = 0;
-    pools_alive = has_pool;
+    for (int i = 0; i < MOST_POOLS; i++)
+        if (&pools[i] != own)
+            pools[i].owned = pools[i].size = 0;
     orphaned = !paused;
 }
 
@@ -71,7 +134,7 @@ static size_t worker_stack(void) {
 }
 
 static void watch_forks(void) {
-    pthread_key_create(&pool_key, forget_pool);
+    pthread_key_create(&pool_key, give_up);
     pthread_atfork(before_fork, 0, after_fork_in_child);
     pthread_attr_init(&worker_attributes);
     if (worker_stack())
@@ -99,47 +162,23 @@ static int can_start(int count) {
     return started == count;
 }
 
-/* Whether this thread has or gets a pool of this many threads, including itself. */
-static int get_pool(int threads) {
-    int fresh = !has_pool;
-    if ((fresh && __atomic_fetch_add(&pools_alive, 1, __ATOMIC_RELAXED) >= MOST_POOLS)
-        || (threads > pool_size && !can_start(threads - (pool_size ? pool_size : 1)))) {
-        if (fresh)
-            __atomic_fetch_sub(&pools_alive, 1, __ATOMIC_RELAXED);
+/* Whether this thread's pool has or gets this many threads, including itself. */
+static int fill_pool(int threads) {
+    if (threads > own->size && !can_start(threads - (own->size ? own->size : 1))) {
+        if (!own->size) { /* others may fare better */
+            pthread_setspecific(pool_key, 0);
+            give_up(own);
+        }
         return 0;
     }
-    if (fresh)
-        pthread_setspecific(pool_key, &has_pool);
-    has_pool = 1;
-    pool_size = threads;
+    own->size = threads;
     return 1;
 }
-
-/* If other processes are busy, a worker may have to wait several milliseconds for a core, and the calling thread waits for
- * the worker: before its own work, if the worker has not yet returned to the pool, and after it. After a wait that was
- * longer than the work, calls therefore run single-threaded for a while. The pause is longer than the last one if teams
- * have worked only briefly in between, and shorter otherwise, so that less than one call in a hundred has to wait. */
-#define MILLISECOND 1000000
-enum { LEAST_WAIT = MILLISECOND / 5, BRIEFLY = 500 * MILLISECOND, FIRST_PAUSE = 32 * MILLISECOND };
-#define LONGEST_PAUSE (128ll * FIRST_PAUSE)
-static int64_t pause_length, paused_until;
-static int pauses = 1; /* whether pauses are allowed; tests that count threads switch them off */
 
 static int64_t now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000 * MILLISECOND + time.tv_nsec;
-}
-
-static void note_wait(int64_t worked, int64_t waited, int64_t end) {
-    if (!pauses || waited <= worked + LEAST_WAIT)
-        return;
-    int64_t length = __atomic_load_n(&pause_length, __ATOMIC_RELAXED);
-    int again = end - worked - waited - __atomic_load_n(&paused_until, __ATOMIC_RELAXED) < BRIEFLY;
-    length = again ? 4 * length : length / 4;
-    length = length < FIRST_PAUSE ? FIRST_PAUSE : length > LONGEST_PAUSE ? LONGEST_PAUSE : length;
-    __atomic_store_n(&pause_length, length, __ATOMIC_RELAXED);
-    __atomic_store_n(&paused_until, end + length, __ATOMIC_RELAXED);
 }
 
 /* LLVM's runtime starts when it is first asked, and then raises a floating-point exception. */
@@ -150,16 +189,17 @@ static int within_region(void) {
     return within;
 }
 
-/* The team of a call: the requested number of threads, or 1. Every team must be left again. */
+/* The team of a call: as many threads as requested, fewer under a ceiling, or 1. Every team must be left again. */
 static Team enter_team(int threads) {
     Team team = {1, 0, 0, 0};
-    if (threads < 2 || orphaned || within_region())
+    if (threads < 2 || orphaned || within_region() || !claim_pool())
         return team;
-    int starts = threads > pool_size;
     int64_t begun = now();
-    if (begun < __atomic_load_n(&paused_until, __ATOMIC_RELAXED))
+    threads = below(&own->ceiling, threads, begun);
+    if (threads < 2)
         return team;
-    if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && get_pool(threads))
+    int starts = threads > own->size;
+    if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && fill_pool(threads))
         team = (Team){threads, starts ? 0 : begun, 0, 0}; /* starting workers is not a wait for them */
     else
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
@@ -182,23 +222,19 @@ static void leave_team(const Team *team) {
     if (team->threads > 1) {
         int64_t end = now();
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
-        if (team->begun && team->worked) {
+        if (pauses && team->begun && team->worked) {
             int64_t worked = team->worked - team->started;
-            note_wait(worked, end - team->begun - worked, end);
+            note_wait(&own->ceiling, team->threads, worked, end - team->begun - worked, end);
         }
     }
 }
 
-static int64_t pause_left(void) {
-    int64_t left = __atomic_load_n(&paused_until, __ATOMIC_RELAXED) - now();
-    return left > 0 ? left : 0;
-}
+static Ceiling *own_ceiling(void) { return claim_pool() ? &own->ceiling : 0; }
 #else
 static int pauses;
 static void watch_forks(void) {}
-static void note_wait(int64_t worked, int64_t waited, int64_t end) { (void)worked, (void)waited, (void)end; }
 static int64_t now(void) { return 0; }
-static int64_t pause_left(void) { return 0; }
+static Ceiling *own_ceiling(void) { return 0; }
 static Team enter_team(int threads) { (void)threads; return (Team){1, 0, 0, 0}; }
 static void begin_task(Team *team) { (void)team; }
 static void end_task(Team *team) { (void)team; }

@@ -7,9 +7,12 @@ cdef extern from "team.h" nogil:
     void begin_task_here "begin_task"(Team* team)
     void end_task_here "end_task"(Team* team)
     void leave_team_here "leave_team"(const Team* team)
+    ctypedef struct Limit "Ceiling":
+        int64_t until
+    int below(const Limit* ceiling, int threads, int64_t time)
+    void note_wait(Limit* ceiling, int threads, int64_t worked, int64_t waited, int64_t end)
+    Limit* own_ceiling()
     int64_t now()
-    void note_wait(int64_t worked, int64_t waited, int64_t end)
-    int64_t pause_left()
     int pauses
 
 
@@ -17,7 +20,7 @@ watch_forks()
 
 
 cdef Team enter_team(int threads) noexcept nogil:
-    """The team of a call: the requested number of threads, or 1. Every team must be left again."""
+    """The team of a call: as many threads as requested, fewer under a ceiling, or 1. Every team must be left again."""
     return enter_team_here(threads)
 
 
@@ -35,17 +38,47 @@ cdef void leave_team(const Team* team) noexcept nogil:
     leave_team_here(team)
 
 
-def note(double worked, double waited):
-    """Record a call that worked and then waited for the given numbers of seconds, as if it had just ended."""
-    note_wait(<int64_t> (worked * 1e9), <int64_t> (waited * 1e9), now())
+cdef int64_t nanoseconds(double seconds):
+    return <int64_t> (seconds * 1e9 + 0.5)
+
+
+cdef class Ceiling:
+    """The rule that limits the teams of a pool, on a clock that callers make up, in seconds. For tests."""
+    cdef Limit limit
+
+    def __copy__(self):
+        cdef Ceiling copied = Ceiling()
+        copied.limit = self.limit
+        return copied
+
+    def threads(self, int wanted, double time):
+        """The threads of a call that begins at this time and asks for this number."""
+        return below(&self.limit, wanted, nanoseconds(time))
+
+    def note(self, int threads, double worked, double waited, double end):
+        """Note that a team of this many threads worked and then waited for so many seconds, until `end`."""
+        note_wait(&self.limit, threads, nanoseconds(worked), nanoseconds(waited), nanoseconds(end))
+
+    @property
+    def until(self):
+        """When the last pause ends."""
+        return self.limit.until / 1e9
+
+
+def note(double worked, double waited, int threads=2):
+    """Note a call of this thread that worked and then waited for so many seconds, as if it had just ended."""
+    cdef Limit* ceiling = own_ceiling()
+    if ceiling != NULL and pauses:
+        note_wait(ceiling, threads, nanoseconds(worked), nanoseconds(waited), now())
 
 
 def paused():
-    """The seconds for which calls will still run single-threaded, because a call had to wait for a worker."""
-    return pause_left() / 1e9
+    """The seconds until this thread's teams may have more threads again, because a call had to wait for a worker."""
+    cdef Limit* ceiling = own_ceiling()
+    return 0.0 if ceiling == NULL else max(0, ceiling.until - now()) / 1e9
 
 
 def allow_pauses(bint allowed):
-    """Set whether calls may run single-threaded for a while. Tests that count threads forbid it."""
+    """Set whether waits may limit teams for a while. Tests that count threads forbid it."""
     global pauses
     pauses = allowed
