@@ -24,6 +24,7 @@ import onnxpool
 from onnxpool.planning.cutting import MOST_TILES
 from onnxpool.planning.plan import WindowPlan
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 import onnxpool.dask as pools  # noqa: E402
 
@@ -255,6 +256,46 @@ def test_chunks_of_equal_geometry_share_a_plan(pool: Any, most: int, monkeypatch
     assert computed(y).shape
     assert 1 <= len(made) <= most
     assert len(pickle.dumps(graph_of(y))) == size
+
+
+def sent(graph: dict[Any, Any]) -> dict[Any, Any]:
+    """A graph as other processes get it, where each task arrives by itself."""
+    return {key: pickle.loads(pickle.dumps(task)) for key, task in graph.items()}
+
+
+@pytest.mark.parametrize("way", ["sync", "threads", "pickled"])
+@pytest.mark.parametrize(("pool", "most"), [
+    (lambda x: pools.max_pool(x, 3, pads=1, axes=(0, 1)), 9),
+    (lambda x: pools.average_pool(x, 2, strides=2, axes=(0, 1)), 1),
+    (lambda x: pools.min_pool(x, 3, axes=1), 2),
+    (lambda x: pools.lp_pool(x, 4, strides=3, axes=(0, 1), p=1), 36),
+    (lambda x: pools.global_max_pool(x[:, :10], axes=1), 1),
+])
+def test_chunks_of_equal_geometry_are_cut_once(pool: Any, most: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their tasks share a function, and the geometry of a part is resolved for the first one."""
+    resolved = []
+    cut = WindowPlan._cut
+
+    def counted(plan: Any, ranges: Any) -> Any:
+        resolved.append(tuple(ranges))
+        return cut(plan, ranges)
+
+    monkeypatch.setattr(WindowPlan, "_cut", counted)
+    onnxpool.clear_caches()
+    x = np.random.default_rng(1).standard_normal((120, 120)).astype(np.float32)
+    y = pool(da.from_array(x, chunks=10))
+    assert resolved == []
+    tasks = {key: task for key, task in graph_of(y).items() if key[0] == y.name}
+    assert len(tasks) == y.npartitions
+    assert len({id(task[0]) for task in tasks.values()}) <= most
+    if way == "pickled":
+        got = dask.get(sent(dict(y.__dask_graph__())), list(tasks))
+        assert not differs(np.block([[got[i * y.numblocks[1] + j] for j in range(y.numblocks[1])]
+                                     for i in range(y.numblocks[0])]), computed(y))
+    else:
+        y.compute(scheduler=way)
+    assert 1 <= len(set(resolved)) <= most
+    assert len(resolved) <= most * (4 if way == "threads" else 1)  # threads may resolve one at the same time
 
 
 def test_plans_of_parts_are_bounded() -> None:

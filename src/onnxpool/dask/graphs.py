@@ -126,23 +126,30 @@ def pieces(begins: Sequence[int], begin: int, end: int) -> list[Piece]:
 
 
 class Reads(NamedTuple):
-    """The pieces that one chunk of a result reads along an axis of the input, and its position in the result."""
+    """The pieces that one chunk of a result reads along an axis of the input."""
 
     place: int  # number of the chunk
-    result: Range
+    result: Range  # its position in the result, or that of an earlier chunk with the same windows
     pieces: list[Piece]
     sizes: Shape  # of the pieces
 
 
 def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
-    """For each axis of the input, the reads of all chunks of the result."""
+    """
+    For each axis of the input, the reads of all chunks of the result.
+
+    Where a part has the same windows as an earlier one, it is computed as that one, unless it has indices.
+    """
     wanted = iter(results)
     for line, sizes in zip(plan.lines, chunks, strict=True):
         begins, found = bounds(sizes), []
+        first: dict[str, Range] = {}  # the first range of each geometry
         for place, (begin, end) in enumerate(pairwise(bounds(next(wanted) if line.kept else (1,)))):
-            low, high, _ = line.part(begin, end)
+            low, high, windows = line.part(begin, end)
             own = pieces(begins, low, high)
-            found.append(Reads(place, (begin, end), own, tuple(piece.cut.end - piece.cut.begin for piece in own)))
+            geometry = str(begin if plan.reduction.indexed else (high - low, end - begin, windows or begin - low))
+            found.append(Reads(place, first.setdefault(geometry, (begin, end)), own,
+                               tuple(piece.cut.end - piece.cut.begin for piece in own)))
         yield found
 
 
@@ -152,7 +159,9 @@ def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int |
     name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
     kept = kept_axes(plan)
     graph: dict[Any, Any] = {}
-    crops: dict[Any, Any] = {}  # the functions that cut pieces, None for whole chunks; tasks share them
+    # The functions that cut pieces, None for whole chunks, and those that pool them; tasks share them.
+    crops: dict[Any, Any] = {}
+    calls: dict[Any, Any] = {}
     for taken in product(*reads(plan, x.chunks, results)):
         place = tuple([taken[axis].place for axis in kept])
         blocks: list[Any] = []
@@ -168,7 +177,9 @@ def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int |
             blocks.append(key)
         ranges = tuple([taken[axis].result for axis in kept])
         sizes = tuple([axis.sizes for axis in taken])
-        graph[name, *place] = partial(pool, plan, ranges, sizes, num_threads), blocks
+        if (ranges, sizes) not in calls:
+            calls[ranges, sizes] = partial(pool, plan, ranges, sizes, num_threads)
+        graph[name, *place] = calls[ranges, sizes], blocks
     y = array_of(name, graph, x, results, plan.result_dtype)
     if not plan.reduction.indexed:
         return y

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from ..windows import Axis, whole_windows
 from .request import MERGES, Reduction
 
 INDEX_BYTES = 8
-MOST_TILES = 256  # plans of parts that a plan keeps
+MOST_TILES = 256  # plans of parts that a plan keeps,
+MOST_CUTS = 32  # and parts that it can repeat
+Kept = TypeVar("Kept")
 
 
 class Line(NamedTuple):
@@ -41,6 +43,26 @@ class Line(NamedTuple):
         return low, low + count, None
 
 
+class Cut(NamedTuple):
+    """What a part consists of, besides the whole plan."""
+
+    plan: Plan
+    inputs: tuple[slice, ...]
+    outputs: tuple[slice, ...]
+    renumbering: Any
+
+
+def known(kept: dict[Any, Kept], most: int, key: Any, make: Callable[[], Kept]) -> Kept:
+    """The value of a key among at most so many that are kept. Threads that make it at once share one."""
+    found = kept.get(key)
+    if found is None:
+        found = make()
+        if len(kept) >= most:
+            kept.clear()
+        found = kept.setdefault(key, found)
+    return found
+
+
 class Cuttable(Plan):
     """A plan that reduces windows, and so has parts."""
 
@@ -48,6 +70,7 @@ class Cuttable(Plan):
 
     reduction: Reduction
     _tiles: dict[str, Plan]  # of parts, by their geometry
+    _cuts: dict[tuple[Range, ...], Cut]  # recent parts, by their ranges
 
     def _places(self) -> Sequence[int]:
         """The pooled axes of the array."""
@@ -74,15 +97,6 @@ class Cuttable(Plan):
         """The axes of the array that the result has."""
         return list(range(len(self.shape)))
 
-    def _known(self, geometry: str, make: Callable[[], Plan]) -> Plan:
-        """The plan of all parts that have the same geometry."""
-        plan = self._tiles.get(geometry)
-        if plan is None:
-            if len(self._tiles) >= MOST_TILES:
-                self._tiles.clear()
-            plan = self._tiles[geometry] = make()
-        return plan
-
     @property
     def lines(self) -> tuple[Line, ...]:
         """The dependence of results on elements along each axis of the array."""
@@ -91,7 +105,11 @@ class Cuttable(Plan):
                      for axis, size in enumerate(self.shape))
 
     def _part(self, ranges: Sequence[Range]) -> Part:
-        """A part. Parts of equal geometry share a plan."""
+        """A part. It is not kept itself, as it refers to this plan."""
+        return Part(self, *known(self._cuts, MOST_CUTS, tuple(ranges), lambda: self._cut(ranges)))
+
+    def _cut(self, ranges: Sequence[Range]) -> Cut:
+        """A part without its whole. Parts of equal geometry share a plan."""
         wanted = iter(ranges)
         lows, sizes, windows, crop = [], [], {}, []
         for axis, line in enumerate(self.lines):
@@ -109,7 +127,7 @@ class Cuttable(Plan):
             plan = self._like(tuple(sizes), windows, self.dtype, self.result_dtype)
             return plan if plan.output_shape == shape else self._cropped(plan, tuple(crop))
 
-        plan = self._known(str((sizes, windows, crop)), made)
+        plan = known(self._tiles, MOST_TILES, str((sizes, windows, crop)), made)
         renumbering = None
         if self.reduction.indexed:
             order = self._numbering()
@@ -117,7 +135,7 @@ class Cuttable(Plan):
             base = sum(lows[axis] * step for axis, step in zip(order, steps, strict=True))
             renumbering = [sizes[axis] for axis in order], steps, base
         inputs = tuple(slice(low, low + size) for low, size in zip(lows, sizes, strict=True))
-        return Part(self, plan, inputs, tuple(slice(*one) for one in ranges), renumbering)
+        return Cut(plan, inputs, tuple(slice(*one) for one in ranges), renumbering)
 
     def _parts(self, limit: Limit) -> Iterator[Part]:
         lines = [line for line in self.lines if line.kept]
@@ -140,7 +158,8 @@ class Cuttable(Plan):
         places = self._places()
         windows = whole_windows(self.label, tuple(sizes[axis] for axis in places), places)
         dtype = np.dtype(self._wide_dtype() or self.dtype)
-        plan = self._known(str(sizes), lambda: self._like(sizes, dict(zip(places, windows, strict=True)), dtype))
+        plan = known(self._tiles, MOST_TILES, str(sizes),
+                     lambda: self._like(sizes, dict(zip(places, windows, strict=True)), dtype))
         return Share(self, plan, tuple(slices), tuple(slice(0, size) for size in self.output_shape))
 
     def _wide_dtype(self) -> str | None:

@@ -179,8 +179,8 @@ class WindowPlan(kernels.PlainCall, Reducing):
         The function that turns a window into a result.
     """
 
-    __slots__ = ("_bytes", "_joins", "_mends", "_need", "_optional_zeros", "_picked", "_pools", "_quantised", "_tiles",
-                 "_wide", "axes", "output_shape", "reduction", "request")
+    __slots__ = ("_bytes", "_cuts", "_joins", "_mends", "_need", "_optional_zeros", "_picked", "_pools", "_quantised",
+                 "_tiles", "_wide", "axes", "output_shape", "reduction", "request")
 
     request: Request
     axes: tuple[Axis, ...]
@@ -217,7 +217,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
                          reduction=reduction, _mends=mends, output_shape=request.output_shape, _picked=picked(request),
                          _wide=wide, _pools=kernels.Pools(), _bytes=math.prod(request.shape) * dtype.itemsize,
                          _quantised=request.reduction.name in QUANTISED, _optional_zeros=optional_zeros, _joins=joins,
-                         _need=None, _tiles={})
+                         _need=None, _cuts={}, _tiles={})
 
     @property
     def is_simple(self) -> bool:
