@@ -29,7 +29,10 @@ SHOWN = {
     "No setting of OpenMP's own environment variables": ["test_embedding.py::test_misconfigured_openmp"],
     "If the system refuses to start threads": ["test_embedding.py::test_no_room_for_threads"],
     "If a call waits for a worker longer": [
+        "test_busy_cores.py::test_each_late_worker_halves_the_team",
+        "test_busy_cores.py::test_calls_on_many_threads_run_on_half_as_many",
         "test_busy_cores.py::test_calls_run_alone_until_the_pause_is_over",
+        "test_busy_cores.py::test_another_caller_keeps_its_team",
         "test_busy_cores.py::test_a_pause_grows_with_each_wait_and_is_bounded"],
     "torch and onnxruntime work in the same process": ["test_embedding.py::test_other_runtimes"],
     "Attributes and shapes that never recur": [
