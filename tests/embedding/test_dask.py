@@ -298,6 +298,17 @@ def test_chunks_of_equal_geometry_are_cut_once(pool: Any, most: int, way: str, m
     assert len(resolved) <= most * (4 if way == "threads" else 1)  # threads may resolve one at the same time
 
 
+@pytest.mark.parametrize(("chunks", "most"), [(10, 1), (((30, 40, 50), (60, 60)), 3), (((7, 113), (40,) * 3), 2)])
+def test_chunks_of_equal_sizes_share_the_function_that_reduces_them(chunks: Any, most: int) -> None:
+    """Partial results do not depend on the place of a chunk."""
+    x = np.random.default_rng(1).standard_normal((120, 120)).astype(np.float32)
+    y = pools.global_max_pool(da.from_array(x, chunks=chunks), axes=(0, 1))
+    tasks = [task for key, task in graph_of(y).items() if "partial" in key[0] and key[3] == 0]
+    assert len(tasks) == math.prod(da.from_array(x, chunks=chunks).numblocks)
+    assert len({id(task[0]) for task in tasks}) == most
+    assert computed(y) == x.max()
+
+
 def test_plans_of_parts_are_bounded() -> None:
     """A plan does not keep the plans of any number of different parts."""
     plan = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((2000,), np.float32)

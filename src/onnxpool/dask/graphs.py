@@ -242,15 +242,18 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
     numbered = [[Piece(chunk, Cut(size, 0, size)) for chunk, size in enumerate(sizes) if size or not any(sizes)]
                 for sizes in x.chunks]
     graph: dict[Any, Any] = {}
+    calls: dict[Any, Any] = {}  # the functions that reduce chunks; those of equal sizes share one
     for batch in product(*([None] if axis in places else list(enumerate(own)) for axis, own in enumerate(numbered))):
         along = [own if one is None else [one[1]] for one, own in zip(batch, numbered, strict=True)]
         own_plan = plan.operator.plan(tuple(sum(piece.cut.size for piece in own) for own in along), plan.dtype)
         place = tuple(0 if (one := batch[axis]) is None else one[0] for axis in kept)
         keys: list[Any] = []
-        ranges = (list(pairwise(bounds(piece.cut.size for piece in own))) for own in along)
-        for each, cuts in zip(product(*along), product(*ranges), strict=True):
+        for each in product(*along):
             key = (partials, *place, 0, len(keys))
-            graph[key] = partial(reduce, own_plan, cuts, num_threads), (x.name, *(piece.chunk for piece in each))
+            sizes = tuple(piece.cut.size for piece in each)
+            if (own_plan, sizes) not in calls:
+                calls[own_plan, sizes] = partial(reduce, own_plan, sizes, num_threads)
+            graph[key] = calls[own_plan, sizes], (x.name, *(piece.chunk for piece in each))
             keys.append(key)
         level = 0
         while len(keys) > MOST_MERGED:
@@ -263,9 +266,9 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
     return array_of(name, graph, x, chunks, plan.result_dtype)
 
 
-def reduce(plan: Reducing, ranges: Sequence[Range], num_threads: int | None, block: Any) -> Partial:
-    """Compute the partial result of a chunk of the input."""
-    share = plan.share([slice(*one) for one in ranges])
+def reduce(plan: Reducing, sizes: Shape, num_threads: int | None, block: Any) -> Partial:
+    """Compute the partial result of a chunk of the input, which depends on its sizes and not on its place."""
+    share = plan.share([slice(0, size) for size in sizes])
     x = checked(plan.label, plan.dtype, share.shape, block)
     return share(np.ascontiguousarray(x), num_threads=num_threads)
 
