@@ -21,7 +21,7 @@ from calls import FUNCTIONS, SeededChoices, draw_pool
 from numpy.typing import NDArray
 
 import onnxpool
-from onnxpool.planning.cutting import MOST_TILES
+from onnxpool.planning.cutting import MOST_CUTS, MOST_TILES
 from onnxpool.planning.plan import WindowPlan
 
 dask = pytest.importorskip("dask")
@@ -315,6 +315,7 @@ def test_plans_of_parts_are_bounded() -> None:
     for size in range(1, 1000):
         plan.tile(slice(0, size))
     assert len(plan._tiles) <= MOST_TILES
+    assert len(plan._cuts) <= MOST_CUTS
     assert plan.tile(slice(3, 9))._plan is plan.tile(slice(4, 10))._plan
     assert plan.tile(slice(3, 9))._plan is not plan.tile(slice(3, 10))._plan
 
