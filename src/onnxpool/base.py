@@ -21,6 +21,7 @@ from .hints import hinted
 from .kernels import renew_shapes
 from .kernels.cpu import DefaultFloats
 from .keys import MOST_KEPT, forget_calls, remembered
+from .planning.quantisation import ratio_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -389,8 +390,6 @@ def clear_caches() -> None:
     >>> import onnxpool
     >>> onnxpool.clear_caches()
     """
-    from .planning.quantisation import ratio_of
-
     forget_calls()
     renew_shapes()
     for cache in (remembered, _plan, dtype_name, ratio_of):

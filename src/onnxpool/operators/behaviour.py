@@ -1,6 +1,6 @@
 """The behaviour of operators, which the generated public classes in `__init__.py` inherit.
 
-Methods import planning when the first plan is made, which keeps importing onnxpool cheap. See `base.importing`.
+Methods import what only regions and unpooling need when the first such plan is made. See `base.importing`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from ..arrays import dtype_name
 from ..base import Operator
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError, PoolTypeError
+from ..planning import layout
+from ..planning.plan import WindowPlan
+from ..planning.request import Reduction, Request
 from ..windows import check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
 
 if TYPE_CHECKING:
@@ -147,21 +150,16 @@ class Reducing(kernels.RecentCall, OneResult):
         return ()
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
-        from ..planning import plan, request
-
         windows = self._windows(shape)
         channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
-        reduction = request.Reduction(**self._reduction([axis for _, axis in windows]),
-                                      skips=self.skipna and dtype.kind not in "biu")
-        return plan.WindowPlan(self, request.Request(
+        reduction = Reduction(**self._reduction([axis for _, axis in windows]),
+                              skips=self.skipna and dtype.kind not in "biu")
+        return WindowPlan(self, Request(
             shape, dtype, windows, reduction, channel if self.axes is None and self.keepdims else None, self.keepdims,
             self.dtype),
             "x_zero_point" in self._schema.optional)
 
-
     def _learn(self, plan: Plan) -> None:
-        from ..planning import layout
-
         if self._shapes is None or self._shapes.lacks(plan.dtype.num, len(plan.shape)):
             template = layout.template_of(plan, self._pooled(plan.shape), self._values if self.windowed else None)
             if template is not None:
