@@ -2,8 +2,9 @@
 
     python tools/list_units.py [constants]
 
-Each line has the step, reduction and dtype of a unit, then "each" if the unit is compiled for every instruction set, or
-"common" if all instruction sets share it, and the level of optimisation.
+Each line has the name of a unit, the file of its loops, reduction and dtype; then "each" if the unit is compiled for
+every instruction set, "fast" if for all but the baseline of x86-64, "common" if all instruction sets share it, or the
+name of one; and the level of optimisation.
 """
 
 import sys
@@ -15,5 +16,5 @@ if sys.argv[1:] == ["constants"]:
         if name.isupper():
             print(f"#define ONNXPOOL_{name} {value}")
 else:
-    for *unit, rare, eager in module("planning.steps").units():
-        print(*unit, "common" if rare else "each", "O3" if eager else "O2")
+    for *unit, eager in module("planning.solvers").units():
+        print(*unit, "O3" if eager else "O2")

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import onnxpool
-from onnxpool.planning import layout, planner, steps, ways
+from onnxpool.planning import layout, planner, solvers, ways
 from onnxpool.planning.costs import COSTS, MOVED
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -43,7 +43,7 @@ HOPELESS = 4.0  # a route that takes this many times as long as another, beyond 
 UNLIKELY = 30  # a route whose cost is this many times that of another is not tried
 DOUBTFUL, CONFIRMED = 1.1, 4  # a regret above the first is measured up to this many times, because it may be noise
 QUICK, SMALL = 12, 1 << 20  # pools of a quick run, and the most taps of each
-COSTED = [step for step in steps.STEPS if step.name in COSTS[layout.REGISTER]]
+FILES = {solver.name: solver.file for solver in solvers.SOLVERS if solver.file in COSTS[layout.REGISTER]}
 # Of a fit: turns and their rate; the weight of errors, and the one from which on they count less; the greatest regret
 # that counts, and how close costs are if the choice is uncertain, all as logarithms; how firmly costs stay as they are.
 TURNS, RATE, ERRORS, MOST_ERROR, MOST_LOST, UNCERTAIN, KEPT = 1500, 0.01, 0.3, 0.3, 1.5, 0.07, 1e-5
@@ -77,7 +77,7 @@ class Run(NamedTuple):
     """A forced route, and the seconds of a call."""
 
     planar: bool  # whether strided channels are made adjacent
-    step: str
+    solver: str
     seconds: float
 
 
@@ -97,15 +97,15 @@ class Timed(NamedTuple):
 
     @property
     def chosen(self) -> tuple[bool, str]:
-        """Whether channels are made adjacent, and the step, as costs choose."""
+        """Whether channels are made adjacent, and the solver, as costs choose."""
         found = self.planner
-        step, place, _ = found.usual
-        return found.is_apart(place), step
+        solver, place, _ = found.usual
+        return found.is_apart(place), solver
 
     @property
     def regret(self) -> float:
         """How many times as long as the fastest route the chosen one takes."""
-        taken = {(run.planar, run.step): run.seconds for run in self.runs}
+        taken = {(run.planar, run.solver): run.seconds for run in self.runs}
         return taken[self.chosen] / min(taken.values())
 
 
@@ -197,19 +197,18 @@ def measured(case: Case, rounds: int) -> Timed | None:
     inputs = further(work.operator, some, work.shape, case.layout)
     operator = getattr(onnxpool, work.operator)(**work.attributes, channels_last=last)
     plans: dict[tuple[bool, str], Any] = {}
-    for lanes, step in itertools.product((True, False), COSTED):
-        ways.Forced.lanes, ways.Forced.step = lanes, step.name
+    for ways.Forced.lanes, ways.Forced.solver in itertools.product((True, False), FILES):
         plan = operator._make_plan(shape, x.dtype)  # not a cached one
         if plan._form() is None:
             break
         setup = plan._row_major_pool().setup
-        plans.setdefault((setup.form.apart, setup.route), plan)
-    ways.Forced.lanes = ways.Forced.step = None
+        plans.setdefault((setup.form.apart, setup.solver), plan)
+    ways.Forced.lanes = ways.Forced.solver = None
     if len(plans) < 2:
         return None
     request, memory = plan.request, plan._row_major()
     forms = layout.planner_of(request, *memory)
-    cost = {(planar, step): forms.cost(forms.place_of(planar), step) for planar, step in plans}
+    cost = {(planar, solver): forms.cost(forms.place_of(planar), solver) for planar, solver in plans}
     most = UNLIKELY * min(cost.values())
     plans = {route: plan for route, plan in plans.items() if cost[route] <= most}
     if len(plans) < 2:
@@ -219,7 +218,7 @@ def measured(case: Case, rounds: int) -> Timed | None:
     seconds = [math.inf] * len(calls)
     for _ in range(CONFIRMED if rounds > LEAST_ROUNDS else 1):
         seconds = [*map(min, seconds, fastest(calls, rounds))]
-        runs = [Run(planar, step, taken) for (planar, step), taken in zip(plans, seconds, strict=True)]
+        runs = [Run(planar, solver, taken) for (planar, solver), taken in zip(plans, seconds, strict=True)]
         timed = Timed(case, layout.REGISTER, request, memory, runs)
         if timed.regret < DOUBTFUL:
             break
@@ -236,7 +235,7 @@ def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float
     registers = channels * forms.acc_bytes / timed.register
     moved, halo = forms.moved(place)
     times = halo if run.planar else 1.0
-    work = {(run.step, unit): amount * times for unit, amount in forms.amounts(place, run.step).items()}
+    work = {(FILES[run.solver], unit): amount * times for unit, amount in forms.amounts(place, run.solver).items()}
     work[MOVED, ""] = moved * times if run.planar else 0.0
     return work, run.seconds * 1e9 / registers
 
@@ -292,9 +291,9 @@ def register_of(field: Sequence[Timed]) -> int:
     return registers.pop()
 
 
-def name_of(planar: bool, step: str) -> str:
+def name_of(planar: bool, solver: str) -> str:
     """The name of a route, with a T if channels are first transposed to be adjacent."""
-    return f"T{step}" if planar else step
+    return f"T{solver}" if planar else solver
 
 
 def summary(field: Sequence[Timed], worst: int) -> None:
@@ -303,7 +302,7 @@ def summary(field: Sequence[Timed], worst: int) -> None:
     lines = []
     for timed in field:
         case, lost, chosen = timed.case, timed.regret, name_of(*timed.chosen)
-        times = "  ".join(f"{name_of(run.planar, run.step)} {run.seconds * 1e6:.1f}" for run in timed.runs)
+        times = "  ".join(f"{name_of(run.planar, run.solver)} {run.seconds * 1e6:.1f}" for run in timed.runs)
         lines.append((lost, f"{lost:5.2f}  {times}  chosen {chosen}  {case}"))
         for kind in ("all", "listed" if case.name in WORKLOADS else "random", f"{case.dtype}, channels {case.layout}",
                      chosen):
@@ -321,7 +320,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="few turns of few pools, to test this tool")
     parser.add_argument("--worst", type=int, default=30, help="pools to show")
-    parser.add_argument("--fit", action="store_true", help="print the costs of steps, and of making channels adjacent")
+    parser.add_argument("--fit", action="store_true", help="print the costs of solvers, and of making channels adjacent")
     parser.add_argument("--save", type=Path, help="file for the times")
     parser.add_argument("--load", type=Path, nargs="+", help="files with times, instead of measurements")
     parser.add_argument("--minutes", type=float, default=math.inf, help="start no further pool after this time")

@@ -7,4 +7,5 @@ LEAST_SLIDING = 32  # bytes of accumulators of the lanes of windows that slide a
 MOST_AXES = 64  # maximum axes of an array, as in NumPy
 MOST_BORDER = 1 << 26  # windows of an axis that may reach into padding; no real model has more
 MOST_PLACES = 1 << 30  # maximum places of several axes, and across the taps of a window: 32 bits count both together
+MOST_RUNS = 2 * FEW  # runs of rows of windows: a window that overhangs an end is a run of its own
 MOST_THREADS = 256  # maximum threads of a call; larger requests count as this many

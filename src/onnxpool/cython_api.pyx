@@ -287,6 +287,6 @@ cdef class Prepared:
 
     @property
     def route(self):
-        """The names of the steps that the handle runs, as in `plan.explain()`."""
+        """The names of the solvers that the handle runs, as in `plan.explain()`."""
         pool = <object> self.handle.pool
-        return [] if pool is None else [pool.setup.route]
+        return [] if pool is None else [pool.setup.solver]

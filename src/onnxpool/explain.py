@@ -116,7 +116,7 @@ class Explanation(str):
         dict
             Values of ``operator``, ``dtype``, ``shape``, ``output_shape`` and ``result_dtype``. Plans that reduce
             windows also have ``axes``, and two entries about row-major arrays: ``form``, the few dimensions that the
-            loops see, or None if no loop runs; and ``route``, the names of the steps, as listed by
+            loops see, or None if no loop runs; and ``route``, the names of the solvers, as listed by
             `onnxpool.kernels.routes`. If further inputs were given, plans of MaxRoiPool and RoiAlign have ``regions``:
             for each one its image, its corners, and its bins along each axis, with their samples. Plans of MaxUnpool
             have ``places``: for each element of X, in the order of N, C and the spatial axes, its position in the

@@ -11,7 +11,7 @@ from . import kernels
 from .base import clear_caches
 from .constants import MOST_THREADS
 from .errors import PoolTypeError, printable
-from .planning.steps import STEPS
+from .planning.solvers import SOLVERS
 from .planning.ways import ROOMS, Way, learned
 from .version import __version__
 
@@ -129,10 +129,10 @@ def way_of(entry: Any) -> Way | None:
     """The way of an entry, or None if it is not one."""
     if not isinstance(entry, (list, tuple)) or len(entry) != len(Way._fields):
         return None
-    step, adjacent, room, threads = entry
-    known = (step in [row.name for row in STEPS] and isinstance(adjacent, bool) and room in ROOMS
+    solver, adjacent, room, threads = entry
+    known = (solver in [row.name for row in SOLVERS] and isinstance(adjacent, bool) and room in ROOMS
              and isinstance(threads, int) and 0 < threads <= MOST_THREADS)
-    return Way(step, adjacent, float(room), threads) if known else None
+    return Way(solver, adjacent, float(room), threads) if known else None
 
 
 def load_file(path: str) -> None:

@@ -18,6 +18,7 @@ SHARE = 250  # calls of a task
 GENERAL = "direct"  # the route that takes windows of any kind
 THREADS = (1, 2, 3)
 FORMS = ("rows", "lanes", "rows made lanes")
+ONLY = {"slide": FORMS[1:], "short": FORMS[:1], "disjoint": FORMS[:2], "folded": FORMS[:1]}  # forms that a solver fits
 
 Results = tuple[Any, ...]
 Drawn = tuple[Any, tuple[Any, ...]]  # an operator and its inputs
@@ -41,35 +42,16 @@ class Always(dict[str, Any]):
 @contextmanager
 def on(way: Any, loops: Counter[str]) -> Iterator[None]:
     """Take this way wherever it fits, in plans of the block, and count the loops that run."""
-    from slow_planner import layout as planned
-    from slow_planner import steps
-
     from onnxpool import clear_caches
-    from onnxpool.constants import FEW
     from onnxpool.planning import layout
 
     pool_of = layout.pool_of
 
-    def watched(request: Any, x: Any, results: Any, contiguous: bool, *more: Any) -> Any:
-        pool = pool_of(request, x, results, contiguous, *more)
-        setup = pool.setup
-        problems = planned.problems_of(request, x, results, contiguous)[1]
-        problem = next(one for one in problems if one.planar == setup.form.apart)
-        form = FORMS[2 if setup.form.apart else problem.lanes > 1]
-        first, *again = [stage.unit for stage in setup.stages]
-        loops.update([f"{first}, {form}", *(f"{unit}, again" for unit in again)])
-        if setup.route in ("direct", "passes"):
-            last = problem.axes[-1]
-            special = {"direct, columns that windows share": setup.route == "direct" and steps.slides(problem)}
-            if setup.route == "passes":
-                special |= {
-                    "passes, rows in registers": steps.is_short(problem),
-                    "passes, disjoint windows": steps.is_disjoint(problem),
-                    "passes, windows folded in registers": last.kernel > FEW and steps.folded(problem),
-                    "passes, windows one by one": last.kernel > FEW and steps.alone(
-                        problem, last, steps.lanes_of(problem)),
-                }
-            loops.update(name for name, met in special.items() if met)
+    def watched(*given: Any) -> Any:
+        pool = pool_of(*given)
+        form, (first, *again) = pool.setup.form, [stage.unit for stage in pool.setup.stages]
+        loops.update([f"{first}, {FORMS[2 if form.apart else form.lane.size > 1]}",
+                      *(f"{unit}, again" for unit in again)])
         return pool
 
     clear_caches()
@@ -187,7 +169,7 @@ def draw(seed: int) -> tuple[str, Callable[[int], Results]]:
         op, inputs = case.make(), (case.x,)
     else:
         op, inputs = draw_planes(rng) if kind < 4 else draw_windows(rng)
-    if rng.random() < 0.2:  # a step may need rows without gaps, where another one does not
+    if rng.random() < 0.2:  # a solver may need rows without gaps, where another one does not
         inputs = (np.repeat(inputs[0], 2, axis=-1)[..., ::2], *inputs[1:])
     shown = f"{op} of {inputs[0].dtype}{list(inputs[0].shape)} with strides {inputs[0].strides}"
     return shown, lambda threads: outputs(op(*inputs, num_threads=threads))
@@ -199,14 +181,14 @@ def compare(first: int) -> tuple[int, Counter[str], list[str]]:
     from support import same_bits
 
     from onnxpool import PoolError, threads
-    from onnxpool.planning import steps, ways
+    from onnxpool.planning import solvers, ways
 
     threads.SERIAL_BYTES = 0  # small calls have teams too
     legal, loops, problems = 0, Counter[str](), []
     for seed in range(first, first + SHARE):
         rng = np.random.default_rng((seed, 1))
-        step = steps.STEPS[rng.integers(len(steps.STEPS))].name if rng.random() < 0.3 else "passes"
-        way = ways.Way(step, bool(rng.integers(2)), float(rng.choice(ways.ROOMS)))
+        solver = solvers.SOLVERS[rng.integers(len(solvers.SOLVERS))].name
+        way = ways.Way(solver, bool(rng.integers(2)), float(rng.choice(ways.ROOMS)))
         what, run = draw(seed)
         try:
             with on(ways.Way(GENERAL, False), Counter()):
@@ -223,22 +205,22 @@ def compare(first: int) -> tuple[int, Counter[str], list[str]]:
 
 
 def known() -> list[str]:
-    """All loops: of each unit and form, those that compute results again, and those for some windows."""
-    from onnxpool.planning import layout, steps
+    """All loops: of each unit and form, and those that compute results again."""
+    from onnxpool import kernels
+    from onnxpool.planning.solvers import COPY, units
 
     found = []
-    for step, reduction, dtype, *_ in steps.units():
-        unit = steps.unit_of(step, reduction, dtype)
-        if unit == steps.unit_of(*steps.COPY):
+    for unit in units():
+        solver = unit.name.partition("_")[0]
+        if unit.name not in kernels.pools.unit_names() or solver == COPY[0]:
             continue
-        if reduction in ("double_mean", "wide"):
-            found.append(f"{unit}, again")
+        if unit.reduction in ("double_mean", "wide"):
+            found.append(f"{unit.name}, again")
         else:
             # Planes of bytes whose sums need 64 bits are too large to be moved.
-            found += [f"{unit}, {form}" for form in FORMS[:2 if reduction == "long_quantised_mean" else 3]]
-    found += ["direct, columns that windows share", "passes, disjoint windows", "passes, windows folded in registers",
-              "passes, windows one by one"]
-    return found + ["passes, rows in registers"] * (layout.REGISTER >= 64)
+            most = FORMS[:2] if unit.reduction == "long_quantised_mean" else FORMS
+            found += [f"{unit.name}, {form}" for form in ONLY.get(solver, most)]
+    return found
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:

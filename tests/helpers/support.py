@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from oracle import DTYPES as BY_NAME
 from oracle import FORMATS, widened
 
+from onnxpool import kernels
+
 Array = NDArray[Any]
 
 TESTS = Path(__file__).parents[1]
@@ -23,6 +25,12 @@ DTYPES = [*BYTES, *FLOATS]
 LAYOUTS = {"channels first": False, "channels last": True}
 INSTRUCTION_SETS = ("baseline", "x86_v3", "x86_v4")
 FAR, FARTHEST = 15 << 19, 17 << 20  # bytes, slightly beyond the sizes that loops treat as near, and as far
+
+
+def built_solvers() -> set[str]:
+    """The names of the solvers that are compiled for the instruction set in use."""
+    names = {name.partition("_")[0] for name in kernels.pools.unit_names()}
+    return {row["name"] for row in kernels.routes()} & names
 
 
 def to_last(x: Array, last: bool = True) -> Array:

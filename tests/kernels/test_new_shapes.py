@@ -88,20 +88,19 @@ def test_errors_of_new_shapes_are_those_of_plans():
     assert operator(np.zeros((0, 2, 8, 8), np.float32)).shape == (0, 2, 6, 6)
 
 
-def test_a_forced_step_counts_for_shapes_that_are_known():
+def test_a_forced_solver_counts_for_shapes_that_are_known():
     operator = onnxpool.MaxPool(kernel_shape=(3, 3), channels_last=True)
     x = np.zeros((1, 20, 20, 64), np.float32)
     operator(x[:, :9].copy())
     operator(x)
-    routes = set()
+    found = set()
     try:
-        for step in ("direct", "passes"):
-            Forced.step = step
-            routes.add(operator._shapes.pool(x).setup.route)
+        for Forced.solver in ("direct", "passes"):
+            found.add(operator._shapes.pool(x).setup.solver)
     finally:
-        Forced.step = None
+        Forced.solver = None
         base._plan.cache_clear()
-    assert routes == {"direct", "passes"}
+    assert found == {"direct", "passes"}
 
 
 @pytest.fixture

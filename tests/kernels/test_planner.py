@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from random_plans import drawn
 from slow_planner import layout as slow
-from slow_planner import routes, steps
+from slow_planner import choice, solvers
 
 from onnxpool import kernels
 from onnxpool.planning import costs, layout, planner
@@ -32,25 +32,25 @@ def difference(request: Any, memory: tuple[Any, ...], rng: random.Random) -> str
     ours = layout.planner_of(request, *memory)
     if ours.forms != [*map(slow.seen, forms)]:
         return f"forms {ours.forms}, expected {forms}"
-    fitting = [[step.name for step in steps.STEPS if step.fits(problem)] for problem in problems]
+    fitting = [[solver.name for solver in solvers.SOLVERS if solver.fits(problem)] for problem in problems]
     if ours.fitting != fitting:
-        return f"steps {ours.fitting}, expected {fitting}"
+        return f"solvers {ours.fitting}, expected {fitting}"
     usual = slow.usual_of(problems)
-    if ours.usual != (usual.step.name, problems.index(usual.problem), usual.cost):
+    if ours.usual != (usual.solver.name, problems.index(usual.problem), usual.cost):
         return f"choice {ours.usual}, expected {usual}"
     for i, problem in enumerate(problems):
-        if ours.moved(i) != (routes.moved(problem), routes.halo(problem)):
-            return f"moves {ours.moved(i)}, expected {routes.moved(problem), routes.halo(problem)}"
-        for step in steps.STEPS:
-            if step.fits(problem):
-                work = {unit: amount for unit, amount in ours.amounts(i, step.name).items() if amount}
-                if work != {unit: amount for unit, amount in step.work(problem).items() if amount}:
-                    return f"work {step.name} {work}, expected {step.work(problem)}"
-                if ours.cost(i, step.name) != step.cost(problem):
-                    return f"cost {step.name} {ours.cost(i, step.name)}, expected {step.cost(problem)}"
+        if ours.moved(i) != (choice.moved(problem), choice.halo(problem)):
+            return f"moves {ours.moved(i)}, expected {choice.moved(problem), choice.halo(problem)}"
+        for solver in solvers.SOLVERS:
+            if solver.fits(problem):
+                work = {unit: amount for unit, amount in ours.amounts(i, solver.name).items() if amount}
+                if work != {unit: amount for unit, amount in solver.work(problem).items() if amount}:
+                    return f"work {solver.name} {work}, expected {solver.work(problem)}"
+                if ours.cost(i, solver.name) != solver.cost(problem):
+                    return f"cost {solver.name} {ours.cost(i, solver.name)}, expected {solver.cost(problem)}"
                 share = rng.choice(ROOMS)
-                stages = slow.stages_for(request, problem, step, forms[i], memory[-1], share)
-                found = ours.stages(step.name, i, share)
+                stages = slow.stages_for(request, problem, solver, forms[i], memory[-1], share)
+                found = ours.stages(solver.name, i, share)
                 if found != stages:
                     return f"stages {found}, expected {stages}"
     return None
@@ -73,9 +73,10 @@ def compared(seed: int, least: int) -> None:
 def register_bytes(request, monkeypatch):
     """The costs for registers of so many bytes are in force."""
     monkeypatch.setattr(slow, "REGISTER", request.param)
-    planner.prepare(kernels.units, request.param)
+    facts = kernels.units, kernels.REGISTER, kernels.PICKS
+    planner.prepare(*facts, request.param)
     yield request.param
-    planner.prepare(kernels.units, layout.REGISTER)
+    planner.prepare(*facts, layout.REGISTER)
 
 
 @pytest.mark.parametrize("seed", range(4))

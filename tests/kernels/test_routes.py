@@ -1,6 +1,6 @@
 """Routes: which one is chosen, that all return the same bits, and that sums have the documented order.
 
-`Forced.step` forces a route, and `Forced.lanes` whether strided channels are transposed to be adjacent.
+`Forced.solver` forces a route, and `Forced.lanes` whether strided channels are transposed to be adjacent.
 """
 
 import functools
@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from oracle import axis_windows, expect
 from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
 from slow_planner import layout as planned
-from slow_planner import routes, steps
-from support import same_bits
+from slow_planner import choice, solvers
+from support import built_solvers, same_bits
 
 import onnxpool
 from onnxpool import base, cython_api, kernels, windows
@@ -45,11 +45,11 @@ FENCE = 4096  # bytes beyond scratch memory that are watched
 def forced(route=None, lanes=None):
     """Plans made within the block take this route if it applies; none is cached."""
     base._plan.cache_clear()
-    Forced.step, Forced.lanes = route, lanes
+    Forced.solver, Forced.lanes = route, lanes
     try:
         yield
     finally:
-        Forced.step = Forced.lanes = None
+        Forced.solver = Forced.lanes = None
         base._plan.cache_clear()
 
 
@@ -105,7 +105,12 @@ CHOSEN = {  # problems for each row of the table: operator, dtype, further input
         (onnxpool.MaxPool(kernel_shape=(3, 3), channels_last=True, return_indices=True), np.float32, ()),
         (onnxpool.QLinearAveragePool(kernel_shape=(3, 3), channels_last=1), np.uint8, (ONE, NONE, ONE, NONE)),
     ],
-    "direct": [(onnxpool.MaxPool(kernel_shape=(2, 2), strides=(2, 2), channels_last=True), np.float32, ())],
+    "slide": [(onnxpool.MaxPool(kernel_shape=(2, 2), strides=(2, 2), channels_last=True), np.float32, ())],
+    "direct": [(onnxpool.MaxPool(kernel_shape=(4, 4), strides=(4, 4), channels_last=True), np.float32, ())],
+    "short": [(onnxpool.MaxPool(kernel_shape=(3, 2)), np.float16, ())],
+    "disjoint": [(onnxpool.MaxPool(kernel_shape=(2, 2), strides=(2, 2)), np.float32, ())],
+    "folded": [(onnxpool.MaxPool(kernel_shape=(2, 64), strides=(2, 64)), np.float64, ())],
+    "stack": [(onnxpool.AveragePool(kernel_shape=(12, 1), strides=(12, 1), channels_last=True), np.float32, ())],
     "passes": [(onnxpool.AveragePool(kernel_shape=(9, 9), pads=[4] * 4, channels_last=True), np.float32, ())],
 }
 
@@ -115,27 +120,29 @@ ROUTES = [row["name"] for row in kernels.routes()]
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_every_row_of_the_table_is_chosen_for_a_problem(route):
+    if route not in built_solvers():
+        pytest.skip(f"{route} is not compiled for {kernels.isa}")
     for operator, dtype, further in CHOSEN[route]:
         with forced():
             plan = operator.plan(SHAPE, dtype)
             plan(np.ones(SHAPE, dtype), *further)
-            assert [pool.setup.route for pool in plan._pools.values()] == [route]
+            assert [pool.setup.solver for pool in plan._pools.values()] == [route]
             assert plan.explain().to_dict()["route"] == [route]
             assert plan.explain().endswith(f"\nroute: {route}")
 
 
-def test_a_step_without_costs_is_chosen_only_if_it_is_forced(monkeypatch):
+def test_a_solver_without_costs_is_chosen_only_if_it_is_forced(monkeypatch):
     plan = onnxpool.MaxPool(kernel_shape=2, strides=2, channels_last=True).plan((1, 24, 24, 64), np.float32)
-    without = {name: own for name, own in costs.COSTS[layout.REGISTER].items() if name != "direct"}
+    without = {name: own for name, own in costs.COSTS[layout.REGISTER].items() if name not in ("slide", "direct")}
     monkeypatch.setitem(costs.COSTS, layout.REGISTER, without)
     try:
-        planner.prepare(kernels.units, layout.REGISTER)
-        assert plan._row_major_pool().setup.route == "passes"
+        planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)
+        assert plan._row_major_pool().setup.solver == "passes"
         with forced("direct"):
-            assert plan.operator.plan(plan.shape, plan.dtype)._row_major_pool().setup.route == "direct"
+            assert plan.operator.plan(plan.shape, plan.dtype)._row_major_pool().setup.solver == "direct"
     finally:
         monkeypatch.undo()
-        planner.prepare(kernels.units, layout.REGISTER)
+        planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)
 
 
 COVERED = [((7, 7), (7, 7)), ((8, 8), (8, 8)), ((13, 13), (13, 13)), ((1, 49), (1, 49)), ((4, 7, 7), (2, 7, 7)),
@@ -154,16 +161,16 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
     y = plan(x)
     rows = planned.problems_of(plan.request, x.strides, [y.strides], True)[1][0]
     lanes = [pool.setup.form.lane.size for pool in plan._pools.values()]
-    assert lanes == [512] or (lanes == [1] and steps.is_short(rows))
+    assert lanes == [512] or (lanes == [1] and solvers.is_short(rows) and layout.REGISTER >= 64)
 
 
 @pytest.mark.parametrize(("size", "dilation", "pads", "stride"), [(6, 1, 200, 400), (16, 300, 300, 3)])
-def test_channels_are_made_adjacent_where_one_step_fits(size, dilation, pads, stride):
-    """Costs decide about lanes even if no second step competes: pads are too long for passes here."""
+def test_channels_are_made_adjacent_where_one_solver_fits(size, dilation, pads, stride):
+    """Costs decide about lanes even if no second solver competes: pads are too long for passes here."""
     operator = onnxpool.MaxPool(kernel_shape=2, dilations=dilation, pads=pads, strides=stride)
     plan = operator.plan((1, 64, size, size), np.float32)
     plan(np.ones(plan.shape, np.float32))
-    assert [(pool.setup.route, pool.setup.form.lane.size) for pool in plan._pools.values()] == [("direct", 64)]
+    assert [(pool.setup.solver, pool.setup.form.lane.size) for pool in plan._pools.values()] == [("direct", 64)]
 
 
 def read_by_tiles(axis, side):
@@ -181,9 +188,9 @@ def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
     """The estimate is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
     kernel = min(size, kernel)
     axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
-    problem = steps.Problem("mean", (axis, axis), 1, 1, 64, True, 4, 4, layout.REGISTER, False)
-    side = round(routes.TILE ** 0.5)
-    estimate = routes.halo(problem) ** 0.5
+    problem = solvers.Problem("mean", "float32", (axis, axis), 1, 1, 64, True, 4, 4, layout.REGISTER, False)
+    side = round(choice.TILE ** 0.5)
+    estimate = choice.halo(problem) ** 0.5
     assert estimate == pytest.approx(read_by_tiles(axis, side), abs=axis.span / size + 1e-9)
     if axis.out <= side:
         assert estimate == 1
@@ -200,7 +207,7 @@ def test_the_mean_number_of_taps_leaves_out_padding(size, kernel, stride, data):
     overhang = data.draw(st.booleans()) and (size + pads[0] - 1) // stride + 1 > out
     axis = windows.Axis(size, out + overhang, kernel, stride, pads=pads)
     counted = [axis.window(index).taps for index in range(axis.out)]
-    assert steps.taps_inside(axis) == pytest.approx(sum(counted) / axis.out)
+    assert solvers.taps_inside(axis) == pytest.approx(sum(counted) / axis.out)
 
 
 @pytest.mark.parametrize(("dtype", "size", "adjacent"), [
@@ -222,8 +229,8 @@ def test_lines_in_order_are_long_and_without_gaps(stride):
 
 
 def test_the_table_can_be_read():
-    """Every row has its step, which is a file of loops, and says in words when it applies."""
-    assert {row["step"] for row in kernels.routes()} <= {name.partition("_")[0] for name in kernels.pools.unit_names()}
+    """Every row has a file of loops, and says in words when it applies."""
+    assert {row["loops"] for row in kernels.routes() if row["name"] in built_solvers()} <= built_solvers()
     assert all(row["when"] for row in kernels.routes())
     assert len(set(ROUTES)) == len(ROUTES)
 
@@ -243,7 +250,8 @@ def test_explanations_say_what_is_copied_empty_or_widened(monkeypatch):
 # All routes give the same bits
 
 
-WINDOWED = [step.name for step in steps.STEPS if not step.whole and "max" in step.reductions]
+WINDOWED = [solver.name for solver in solvers.SOLVERS if not solver.whole and "max" in solver.reductions
+            and solver.name in built_solvers()]
 
 
 def laid(x, way):
@@ -264,8 +272,13 @@ def all_ways(kind, attributes, x, way=None):
             source = to_last(x) if last else x
             plan = made(kind, attributes, last).plan(source.shape, source.dtype)
             y = plan(laid(source, way), out=laid(np.empty(plan.output_shape, x.dtype), way))
-            if all(pool.setup.route == route for pool in plan._pools.values()):
+            if all(pool.setup.solver == route for pool in plan._pools.values()):
                 yield route, last, lanes, np.moveaxis(y, -1, 1) if last else y
+
+
+def planner_of(plan, x):
+    """The planner for C-contiguous arrays of a plan."""
+    return layout.planner_of(plan.request, x.strides, [plan(x).strides], True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -280,8 +293,7 @@ def test_all_routes_give_the_same_bits(kind):
         for *way, y in others:
             assert same_bits(y, expected), (shape, attributes, dtype, first, way)
             ran[way[0]] += 1
-    taking = [step.name for step in steps.STEPS if step.name in WINDOWED and unit_kind(kind) in step.reductions]
-    assert min(ran[route] for route in taking) > PROBLEMS
+    assert min(ran["direct"], ran["passes"]) > PROBLEMS
 
 
 @pytest.mark.parametrize("route", WINDOWED)
@@ -412,14 +424,14 @@ def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
             assert np.array_equal(first, expected, equal_nan=True), (shape, attributes, x.dtype)
         x = to_last(x)
         plan = made(kind, attributes, last=True).plan(x.shape, x.dtype)
-        slid += steps.slides(planned.problems_of(plan.request, x.strides, [plan(x).strides], True)[1][0])
+        slid += "slide" in planner_of(plan, x).fitting[0]
     assert slid > 60
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
 def test_rows_that_fit_into_registers(kind, dtype):
-    """With AVX-512, `passes` keeps them there, and picks the taps of all windows at once."""
+    """With AVX-512, `short` keeps them there, and picks the taps of all windows at once."""
     if kind != "max" and dtype not in FLOATS:
         pytest.skip("integers have no mean")
     rng, short = np.random.default_rng(len(kind)), 0
@@ -432,13 +444,12 @@ def test_rows_that_fit_into_registers(kind, dtype):
         if kind != "max" and problem % 4:
             assert np.array_equal(first, expected_results(x, kind, attributes), equal_nan=True), (shape, attributes)
         plan = made(kind, attributes).plan(x.shape, x.dtype)
-        problems = planned.problems_of(plan.request, x.strides, [plan(x).strides], True)[1]
-        short += any(steps.is_short(each) for each in problems)
+        short += any("short" in fitting for fitting in planner_of(plan, x).fitting)
     kept = layout.REGISTER >= 64 and (kind != "max" or dtype.itemsize > 1)
     assert short > 15 if kept else short == 0
 
 
-# Windows of many taps that share few places, which `passes` reduces one by one if rows are long.
+# Windows of many taps that share few places, which `stack` reduces one by one if rows are long.
 APART = [  # channels, sizes, kernel, strides, dilations, pads
     (70, (41, 6), (9, 2), (9, 2), (1, 1), (0, 0, 0, 0)),
     (131, (23, 3), (20, 1), (3, 1), (1, 1), (19, 0, 18, 0)),
@@ -471,7 +482,7 @@ def test_windows_that_are_reduced_one_by_one(windows, dtype):
             assert np.array_equal(expected[few], expected_results(x[few], kind, attributes), equal_nan=True), kind
 
 
-# Windows of so many adjacent taps that `passes` reduces each of them in registers.
+# Windows of so many adjacent taps that `folded` reduces each of them in registers.
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -493,8 +504,7 @@ def test_windows_that_are_reduced_in_registers(kind, dtype):
         if kind != "max" and problem % 3:
             assert np.array_equal(expected, expected_results(x, kind, attributes), equal_nan=True), (shape, attributes)
         plan = made(kind, attributes).plan(x.shape, x.dtype)
-        problems = planned.problems_of(plan.request, x.strides, [plan(x).strides], True)[1]
-        folded += any(steps.folded(each) for each in problems)
+        folded += any("folded" in fitting for fitting in planner_of(plan, x).fitting)
     assert folded > 12
 
 
@@ -537,14 +547,14 @@ def test_an_empty_handle_has_no_route():
 
 def by_plan(plan, x):
     plan(x)
-    return [pool.setup.route for pool in plan._pools.values()]
+    return [pool.setup.solver for pool in plan._pools.values()]
 
 
 def by_plain_call(plan, x):
     plan(x)
     assert plan._pools.plain is not None
     plan(x)
-    return [pool.setup.route for pool in plan._pools.values()]
+    return [pool.setup.solver for pool in plan._pools.values()]
 
 
 def by_handle(plan, x):
@@ -558,7 +568,7 @@ def by_bridge(plan, x):
     assert len(parts) == 2
     for part, (given,), y in parts:
         part(given, out=y)
-    return list({pool.setup.route for part, _, _ in parts for pool in part._pools.values()})
+    return list({pool.setup.solver for part, _, _ in parts for pool in part._pools.values()})
 
 
 @pytest.mark.parametrize("caller", [by_plan, by_plain_call, by_handle, by_bridge])
@@ -578,7 +588,7 @@ def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
             plan = onnxpool.MaxPool(kernel_shape=3, channels_last=True).plan(x.shape, x.dtype)
             assert caller(plan, x) == [route]
             assert plan.explain().to_dict()["route"] == [route]
-        assert {pool.setup.route for pool in asked} == {route}
+        assert {pool.setup.solver for pool in asked} == {route}
 
 
 @pytest.mark.parametrize("channels_last", [False, True])

@@ -52,16 +52,16 @@ STRIDED = {
     "every second column": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
     "backwards": lambda x: np.flip(np.flip(x).copy()),
 }
-STEPS = (None, *sorted({row["name"] for row in kernels.routes()}))
+SOLVERS = (None, *sorted({row["name"] for row in kernels.routes()}))
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("memory", STRIDED)
 @pytest.mark.parametrize(("operator", "dtype", "exponent"), [
     (onnxpool.AveragePool, np.float32, 126), (onnxpool.AveragePool, ml_dtypes.bfloat16, 126),
     (onnxpool.AveragePool, np.float64, 1022), (onnxpool.LpPool, np.float64, 1000)])
-def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent, memory, step):
-    """By another step than the first time, which may need contiguous rows where the first one does not. Sums over
+def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent, memory, solver):
+    """By another solver than the first time, which may need contiguous rows where the first one does not. Sums over
     windows of more than 8 places and several axes were once wrong by any amount."""
     rng = np.random.default_rng(4)
     before = kernels.pools.tiles_computed_again()
@@ -74,14 +74,14 @@ def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent,
             sizes = [max(1, k - pads[a] - pads[rank + a]) + int(rng.integers(0, 9)) for a, k in enumerate(kernel)]
             x = (rng.standard_normal((1, 7, *sizes)).clip(-3, 3) * 2.0**exponent).astype(dtype)
             expected = pool(x)
-            monkeypatch.setattr(Forced, "step", step)
+            monkeypatch.setattr(Forced, "solver", solver)
             base._plan.cache_clear()
             strided = STRIDED[memory](x)
             assert same_bits(strided, x)
             out = np.full((*expected.shape, 2), 7, dtype)[..., 0]
             for y in (pool(strided), pool(strided, out=out), pool(x, out=out)):
                 assert same_bits(y, expected), (pool, x.shape)
-            monkeypatch.setattr(Forced, "step", None)
+            monkeypatch.setattr(Forced, "solver", None)
             base._plan.cache_clear()
     assert kernels.pools.tiles_computed_again() > before
 

@@ -222,16 +222,16 @@ def test_large_windows_by_every_route(dtype: str) -> None:
         truth = quotient + ((2 * rest > counts) | ((2 * rest == counts) & (quotient % 2 == 1)))
         op = onnxpool.AveragePool(kernel_shape=kernel, strides=strides, pads=[*pads, *pads], axes=axes, dtype=dtype,
                                   count_include_pad=counted)
-        for Forced.step, Forced.lanes in itertools.product((None, "direct", "passes"), (None, False, True)):
+        for Forced.solver, Forced.lanes in itertools.product((None, "direct", "passes"), (None, False, True)):
             plan = op._make_plan(x.shape, x.dtype)
-            assert np.array_equal(plan(x), truth), (shape, axes, op, Forced.step, Forced.lanes)
+            assert np.array_equal(plan(x), truth), (shape, axes, op, Forced.solver, Forced.lanes)
 
 
 @pytest.fixture(autouse=True)
 def chosen_routes() -> Iterator[None]:
     """Routes are chosen again after a test."""
     yield
-    Forced.step = Forced.lanes = None
+    Forced.solver = Forced.lanes = None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -36,7 +36,7 @@ def fences():
     """No loop writes beyond its scratch memory, and no plan of another route is kept."""
     kernels.pools.watch_scratch(FENCE)
     yield
-    Forced.step = Forced.lanes = None
+    Forced.solver = Forced.lanes = None
     base._plan.cache_clear()
     assert kernels.pools.watch_scratch(0) == 0
 
@@ -120,7 +120,7 @@ def test_every_route_leaves_nans_out():
     for seed in range(CASES):
         case = random_case(seed)
         first = None
-        for Forced.step, Forced.lanes in itertools.product(ROUTES, (None, False, True)):
+        for Forced.solver, Forced.lanes in itertools.product(ROUTES, (None, False, True)):
             try:
                 plan = make(case)._make_plan(case.x.shape, case.x.dtype)
             except onnxpool.PoolError:
@@ -129,10 +129,10 @@ def test_every_route_leaves_nans_out():
             y, indices = result if case.indexed else (result, None)
             bits = y.tobytes()
             if first != bits:
-                assert problem(case, y, indices) is None, (seed, Forced.step, Forced.lanes)
-            assert first in (None, bits) or case.operator in cases_axes.WHOLE, (seed, Forced.step, Forced.lanes)
+                assert problem(case, y, indices) is None, (seed, Forced.solver, Forced.lanes)
+            assert first in (None, bits) or case.operator in cases_axes.WHOLE, (seed, Forced.solver, Forced.lanes)
             first = bits
-            ran.update((case.x.dtype.name, pool.setup.route) for pool in plan._pools.values())
+            ran.update((case.x.dtype.name, pool.setup.solver) for pool in plan._pools.values())
     for dtype, route in itertools.product(("float16", "bfloat16", "float32", "float64"), ROUTES[1:]):
         assert ran[dtype, route] > 5, (dtype, route)
 

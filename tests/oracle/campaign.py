@@ -26,7 +26,7 @@ from truths import truths
 
 import onnxpool
 from onnxpool import base
-from onnxpool.planning.steps import STEPS
+from onnxpool.planning.solvers import SOLVERS
 from onnxpool.planning.ways import Forced
 
 PROGRESS_SECONDS = 10
@@ -68,12 +68,12 @@ def check(call, make_out=make_out):
 def any_route(choices):
     """Plans made within the block take a random route, if it fits."""
     base._plan.cache_clear()
-    Forced.step = choices.pick((None, *(step.name for step in STEPS)))
+    Forced.solver = choices.pick((None, *(solver.name for solver in SOLVERS)))
     Forced.lanes = choices.pick((None, False, True))
     try:
         yield
     finally:
-        Forced.step = Forced.lanes = None
+        Forced.solver = Forced.lanes = None
         base._plan.cache_clear()
 
 

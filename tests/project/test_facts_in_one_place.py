@@ -1,4 +1,4 @@
-"""Facts about steps, dtypes and shared numbers are each stated in one file, from which all others read them."""
+"""Facts about solvers, dtypes and shared numbers are each stated in one file, from which all others read them."""
 
 import ast
 import re
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from onnxpool import constants, dtypes
-from onnxpool.planning import steps
+from onnxpool.planning import solvers
 
 pytestmark = pytest.mark.smoke
 
 PACKAGE = Path(__file__).parents[2] / "src" / "onnxpool"
-STEPS = {step.name for step in steps.STEPS} | {steps.COPY[0]}
+SOLVERS = {solver.name for solver in solvers.SOLVERS} | {solvers.COPY[0]}
 CODE = {path: path.read_text() for suffix in ("*.py", "*.pyx", "*.pxi", "*.pxd", "*.h", "meson.build")
         for path in PACKAGE.rglob(suffix)}
 GROUPS = ast.Tuple, ast.List, ast.Set, ast.Dict
@@ -27,11 +27,11 @@ def strings(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier()}
 
 
-def test_only_its_record_names_a_step():
-    """Planning, the core and the build know steps by their records. Costs are a table of their own."""
+def test_only_its_record_names_a_solver():
+    """Planning, the core and the build know solvers by their records. Costs are a table of their own."""
     planned = [path for path in CODE if {"planning", "kernels"} & set(path.relative_to(PACKAGE).parts)]
-    naming = {path.name for path in planned for _, word in strings(path) if word in STEPS}
-    assert naming == {"steps.py", "costs.py"}
+    naming = {path.name for path in planned for _, word in strings(path) if word in SOLVERS}
+    assert naming == {"solvers.py", "costs.py"}
 
 
 def test_only_the_table_lists_dtypes():

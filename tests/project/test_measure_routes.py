@@ -21,7 +21,7 @@ def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(COSTS, layout.REGISTER, COSTS[layout.REGISTER])
     yield
     monkeypatch.undo()
-    planner.prepare(kernels.units, layout.REGISTER)
+    planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)
 
 
 def few(seed: int) -> list[tool.Timed]:
@@ -47,9 +47,9 @@ def test_every_work_has_costs() -> None:
         for run in timed.runs:
             forms = timed.planner
             place = forms.place_of(run.planar)
-            assert set(forms.amounts(place, run.step)) == UNITS[run.step]
-            assert math.isfinite(forms.cost(place, run.step))
-            assert min(forms.amounts(place, run.step).values()) >= 0
+            assert set(forms.amounts(place, run.solver)) == UNITS[tool.FILES[run.solver]]
+            assert math.isfinite(forms.cost(place, run.solver))
+            assert min(forms.amounts(place, run.solver).values()) >= 0
 
 
 def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,5 +73,5 @@ def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> No
 
     before = regret()
     COSTS[layout.REGISTER] = tool.fit(known)
-    planner.prepare(kernels.units, layout.REGISTER)
+    planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)
     assert regret() < before / 2

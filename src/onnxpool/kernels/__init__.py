@@ -45,6 +45,7 @@ def compiled(name: str) -> Any:
 
 
 REGISTER: int = compiled("units").REGISTER  # bytes
+PICKS: int = compiled("units").PICKS  # lanes of two registers that may be picked for one
 # Capsules with the tables of units.
 units: tuple[object, object] = compiled("units").UNITS, importlib.import_module(f"{__name__}.units_common").UNITS
 for table in units:
@@ -53,19 +54,20 @@ for table in units:
 
 def routes() -> list[dict[str, str]]:
     """
-    List the routes by which windows are reduced. Of those that fit, the cheapest is chosen.
+    List the solvers that reduce windows, whose names are the routes of plans. Those of a family stand together, and
+    costs choose between the first ones that fit.
 
     Returns
     -------
     list of dict
-        ``name``, ``step`` (the file of its loops in `steps/`) and ``when`` it fits, in words.
+        ``name``, ``loops`` (the file of its loops in `loops/`) and ``when`` it fits, in words.
 
     Examples
     --------
     >>> import onnxpool.kernels
     >>> onnxpool.kernels.routes()[0]
-    {'name': 'whole', 'step': 'whole', 'when': 'one window that covers a whole channel'}
+    {'name': 'whole', 'loops': 'whole', 'when': 'one window that covers a whole channel'}
     """
-    from ..planning.steps import table
+    from ..planning.solvers import table
 
     return table()

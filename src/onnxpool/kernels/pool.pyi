@@ -28,7 +28,7 @@ def scratch_of(unit: str, axes: Sequence[Axis], windows: Sequence[int], lanes: i
 
 def pool_of_request(
     reducer: Reducer, request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
-    step: int = -1, form: int = -1, share: float = 1.0,
+    solver: int = -1, form: int = -1, share: float = 1.0,
 ) -> Pool: ...
 
 class Pool:

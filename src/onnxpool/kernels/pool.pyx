@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from .core.axes cimport set_axis
-from .core.boxes cimport CopyStep
+from .core.boxes cimport CopyLoops
 from .core.extremes cimport extremes_of
 from .core.floats cimport (
     INVALID,
@@ -27,9 +27,9 @@ from .core.job cimport (
     TOO_LARGE,
     Array,
     Axis,
+    Loops,
     Rule,
     Scales,
-    Step,
     Tile,
     Window,
     part_bytes_of,
@@ -103,17 +103,17 @@ cdef extern from *:
     Py_ssize_t onnxpool_swap(Py_ssize_t* place, Py_ssize_t value) noexcept nogil
 
 cdef dict units = {}  # addresses of all units, by name
-cdef CopyStep copy_step = NULL  # copies a box of elements
+cdef CopyLoops copy_loops = NULL  # copies a box of elements
 
 
 def use(capsule):
     """Add the units of a module, before the first pool is made."""
-    global copy_step
+    global copy_loops
     cdef const Unit* unit = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
     while unit.name != NULL:
         units[unit.name.decode()] = <size_t> unit
         if unit.name.startswith(b"copy_"):
-            copy_step = <CopyStep> unit.run
+            copy_loops = <CopyLoops> unit.run
         unit += 1
 
 
@@ -143,8 +143,9 @@ def windows_of(source, Py_ssize_t begin, Py_ssize_t end):
     return rows
 
 
-def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined):
-    """The bytes of scratch memory that a unit needs for a tile of these windows and lanes, out of `all_lanes`."""
+def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined, singly=()):
+    """The bytes of scratch memory that a unit needs for a tile of these windows and lanes, out of `all_lanes`. The
+    windows of the axes of `singly` are reduced one by one."""
     cdef Axis[MOST_AXES] all_axes
     cdef Py_ssize_t[MOST_AXES] zero, end
     cdef Tile tile
@@ -152,6 +153,7 @@ def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, 
     memset(&tile, 0, sizeof(Tile))
     for a, source in enumerate(axes):
         set_axis(&all_axes[a], source)
+        all_axes[a].singly = a in singly
         zero[a], end[a] = 0, windows[a]
     tile.axis, tile.rank, tile.items, tile.lanes, tile.begin, tile.end = all_axes, len(axes), 1, lanes, zero, end
     tile.joined, tile.all_lanes, tile.most_lanes = joined, max(1, all_lanes), lanes
@@ -295,7 +297,7 @@ cdef class Pool:
     """A reduction of windows, for arrays of one shape, dtype and set of strides. `pool_of_request` makes it."""
     cdef Job[3] jobs                 # the job; one that computes suspect results again; the job of several threads
     cdef (const Unit*)[2] units      # of the first two jobs
-    cdef int[2] steps
+    cdef int[2] solvers
     cdef bint[2] by_axis
     cdef Py_ssize_t* numbers         # the arrays of all jobs
     cdef Axis* axes
@@ -332,7 +334,7 @@ cdef class Pool:
             job.outer, job.outer_size, job.outer_place = outer, self.numbers, self.numbers + outer
             job.place, job.tile = job.outer_place + outer, job.outer_place + outer + (1 + i) * rank
         for i in range(setup.stages):
-            self.units[i], self.steps[i] = setup.stage[i].unit, setup.stage[i].step
+            self.units[i], self.solvers[i] = setup.stage[i].unit, setup.stage[i].solver
             self.by_axis[i] = setup.stage[i].by_axis
             self._set_job(&self.jobs[i], &setup.stage[i], &setup.stage[i].tile, setup, recipe, i == RETRY)
         self._set_job(&self.jobs[DIVIDED], setup.stage, &setup.stage[0].divided, setup, recipe, False)
@@ -349,7 +351,7 @@ cdef class Pool:
         cdef Py_ssize_t elements, results, a, span
         cdef Py_ssize_t[MOST_AXES] zero
         cdef bint few = p.lanes * p.itemsize < CACHE_LINE  # few lanes are read as rows
-        job.step, job.copy = <Step> stage.unit.run, copy_step
+        job.loops, job.copy = <Loops> stage.unit.run, copy_loops
         job.itemsize, job.acc_bytes, job.retries = p.itemsize, p.acc_bytes, retries
         if setup.stages > 1 and not retries:
             job.retry = &self.jobs[RETRY]
@@ -417,7 +419,7 @@ cdef class Pool:
         setup.problem.joined, setup.problem.acc_bytes = job.joined, <int> job.acc_bytes
         setup.stages, setup.rule = self.stages, self.rule
         for i in range(self.stages):
-            setup.stage[i].unit, setup.stage[i].step = self.units[i], self.steps[i]
+            setup.stage[i].unit, setup.stage[i].solver = self.units[i], self.solvers[i]
             setup.stage[i].by_axis = self.by_axis[i]
             setup.stage[i].gathers, setup.stage[i].shares = self.jobs[i].gathers, self.jobs[i].shares
             extents_of(&self.jobs[i], &setup.stage[i].tile)
@@ -452,7 +454,7 @@ cdef class Pool:
         return overflowed
 
     cdef bint _describe(self, Array* array, const Operand* source, const int* axis) noexcept nogil:
-        """Set an array's strides by the dimensions of the job, and return whether it has to be copied for any step."""
+        """Set an array's strides by the dimensions of the job, and return whether it has to be copied for any solver."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped
         cdef int a
@@ -536,7 +538,7 @@ cdef void extents_of(const Job* job, Extents* extents) noexcept:
     memcpy(extents.windows, job.tile, job.rank * sizeof(Py_ssize_t))
 
 
-def pool_of_request(Reducer reducer not None, request, x, results, bint contiguous, int step=ANY, int form=ANY,
+def pool_of_request(Reducer reducer not None, request, x, results, bint contiguous, int solver=ANY, int form=ANY,
                     double share=1.0):
     """
     The pool for a request and arrays of these strides. The parameters are those of `layout.pool_of` after the reducer
@@ -544,8 +546,8 @@ def pool_of_request(Reducer reducer not None, request, x, results, bint contiguo
 
     Parameters
     ----------
-    step, form : int, optional
-        The place of a step in the table, and of a form. By default, costs choose.
+    solver, form : int, optional
+        The place of a solver in the table, and of a form. By default, costs choose.
     share : float, optional
         The room of a tile, relative to the usual one.
     """
@@ -554,7 +556,7 @@ def pool_of_request(Reducer reducer not None, request, x, results, bint contiguo
     cdef Pool pool = Pool.__new__(Pool)
     r.recipe = &reducer.recipe
     read_request(&r, request, x, results, contiguous)
-    if not set_up(&r, step, form, share, &setup):
+    if not set_up(&r, solver, form, share, &setup):
         raise ValueError("onnxpool: no loops are compiled for this reduction and dtype")
     pool._set_up(&setup, &reducer.recipe)
     return pool

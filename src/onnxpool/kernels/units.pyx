@@ -1,4 +1,4 @@
-"""An extension module of compiled loops: exports their table, which the build writes, and the bytes of a register."""
+"""An extension module of compiled loops: exports their table, which the build writes, and facts about registers."""
 from cpython.pycapsule cimport PyCapsule_New
 
 from .core.units cimport Unit
@@ -10,6 +10,7 @@ cdef extern from *:
     const Unit* units_table
     enum:
         WIDTH
+        LANES_PICKED "PICKS"
 
 UNITS = PyCapsule_New(<void*> units_table, "onnxpool.kernels.units", NULL)
-REGISTER = WIDTH
+REGISTER, PICKS = WIDTH, LANES_PICKED

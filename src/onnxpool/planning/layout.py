@@ -14,7 +14,7 @@ from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import Pool, pool_of_request
 from ..windows import per_axis
-from . import costs, integers, orders, planner, ranges, steps
+from . import costs, integers, orders, planner, ranges, solvers
 from .planner import Planner, Reducer
 from .reductions import KINDS
 from .request import MERGES, Reduction, Request
@@ -23,9 +23,9 @@ from .ways import ROOMS, Way, learned
 
 REGISTER = costs.nearest(kernels.REGISTER)
 NO_ORDER = orders.Order()
-STEPS = [record.name for record in steps.STEPS]
+SOLVERS = [record.name for record in solvers.SOLVERS]
 
-planner.prepare(kernels.units, REGISTER)
+planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, REGISTER)
 
 
 class Valid(NamedTuple):
@@ -150,7 +150,7 @@ def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
              contiguous: bool) -> dict[Way, Pool]:
     """A pool for each way to solve a problem, unless it does the same as that of another. The usual way comes first."""
     choices = choices_of(planner_of(request, x, results, contiguous))
-    ways = [Way(step, adjacent, room) for room in ROOMS for step, adjacent in choices]
+    ways = [Way(solver, adjacent, room) for room in ROOMS for solver, adjacent in choices]
     found: dict[Any, tuple[Way, Pool]] = {}
     for way in ways:
         pool = pool_of(request, x, results, contiguous, way)
@@ -160,12 +160,12 @@ def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
 
 def choices_of(planner: Planner) -> list[tuple[str, bool]]:
     """
-    All steps that solve a problem with the same bits, and whether strided lanes are made adjacent for them. The usual
+    All solvers of a problem with the same bits, and whether strided lanes are made adjacent for them. The usual
     one comes first.
     """
-    step, form, _ = planner.usual
-    usual = step, planner.is_apart(form)
-    whole = [record.name for record in steps.STEPS if record.whole]  # in another form, sums have another order
+    solver, form, _ = planner.usual
+    usual = solver, planner.is_apart(form)
+    whole = [record.name for record in solvers.SOLVERS if record.whole]  # in another form, sums have another order
     others = [(name, planner.is_apart(i)) for i, names in enumerate(planner.fitting) for name in names
               if i == form or name not in whole]
     return [usual, *[choice for choice in others if choice != usual]]
@@ -198,8 +198,8 @@ def pool_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
         return pool_of_request(own, request, *memory)
     planner = planner_of(request, *memory)
     choices = choices_of(planner)
-    step, adjacent = way[:2] if way[:2] in choices else choices[0]
-    return pool_of_request(own, request, *memory, STEPS.index(step), planner.place_of(adjacent), way.room)
+    solver, adjacent = way[:2] if way[:2] in choices else choices[0]
+    return pool_of_request(own, request, *memory, SOLVERS.index(solver), planner.place_of(adjacent), way.room)
 
 
 def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | None) -> kernels.Template | None:

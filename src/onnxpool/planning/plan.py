@@ -17,7 +17,7 @@ from ..parts import Limit, Partial, grid
 from ..places import row_major
 from ..windows import Axis, ceil_div
 from . import integers, layout, quantisation, ways
-from . import steps as table
+from . import solvers as table
 from .combining import Total, counted
 from .cutting import Cuttable
 from .request import MERGES, Reduction, Request, picked
@@ -87,11 +87,11 @@ class Reducing(Cuttable):
         return lines
 
     def _route(self) -> list[str]:
-        """The names of the steps that reduce arrays in row-major order."""
+        """The names of the solvers that reduce arrays in row-major order."""
         raise NotImplementedError(f"{self.label} has no route")
 
     def _form(self) -> dict[str, Any] | None:
-        """The normal form of arrays in row-major order, if a step reduces them."""
+        """The normal form of arrays in row-major order, if a solver reduces them."""
         return None
 
     def _cropped(self, plan: Plan, crop: tuple[slice, ...]) -> Plan:
@@ -238,17 +238,17 @@ class WindowPlan(kernels.PlainCall, Reducing):
         return 0 not in self.shape and can_be(self.shape, self.dtype) and can_be(self.output_shape, self.result_dtype)
 
     def _route(self) -> list[str]:
-        """The names of the steps that reduce row-major arrays."""
+        """The names of the solvers that reduce row-major arrays."""
         if not self._runs():
             return []
         if self._picked is not None:
             return [table.VIEW]
         if self._by_numpy:
             return ["numpy"]
-        return [(self._wide or self)._row_major_pool().setup.route]
+        return [(self._wide or self)._row_major_pool().setup.solver]
 
     def _form(self) -> dict[str, Any] | None:
-        """The normal form of arrays in row-major order, if a step reduces them."""
+        """The normal form of arrays in row-major order, if a solver reduces them."""
         if not self._runs() or self._picked is not None or self._by_numpy:
             return None
         return (self._wide or self)._row_major_pool().setup.form.to_dict()

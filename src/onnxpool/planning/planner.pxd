@@ -3,7 +3,7 @@ from ..kernels.core.job cimport MOST_AXES, Axis, Rule
 from ..kernels.core.units cimport Unit
 
 cdef enum:
-    ANY = -1  # no step, or no form, is asked for
+    ANY = -1  # no solver, or no form, is asked for
     MOST_KINDS = 16
     MOST_DTYPES = 16
     MOST_AMOUNTS = 20
@@ -12,8 +12,7 @@ cdef enum:
 cdef struct Kind:
     # A reduction, as loops are compiled for it.
     int acc_bytes, factor
-    bint is_max, is_extremum, is_mean, is_norm, is_quantised, is_wide, rare
-    bint frequent, disjoint          # whether there are loops that are only faster, and those of disjoint windows
+    bint is_max, is_extremum, is_mean, is_norm, is_quantised, is_wide
 
 
 cdef struct Recipe:
@@ -76,9 +75,9 @@ cdef struct Form:
 
 
 cdef struct Problem:
-    # The problem for which a step is chosen: x[item, axes, lane].
+    # The problem for which a solver is chosen: x[item, axes, lane].
     const Axis* axes
-    int rank, kind
+    int rank, kind, dtype
     int itemsize, acc_bytes          # bytes of an element, and of an accumulator
     int register_bytes               # those of a register, for which there are costs
     int joined                       # trailing axes that count as one in the order of sums
@@ -87,16 +86,18 @@ cdef struct Problem:
     bint whole                       # whether the operator has one window, which covers a whole channel
 
 
-cdef struct Step:
-    # A record of Python's table of steps, with its functions.
+cdef struct Solver:
+    # A record of Python's table of solvers, with its functions.
     bint (*fits)(const Problem* p) noexcept nogil  # NULL if all problems of its reductions fit
     void (*work)(const Problem* p, double* amounts) noexcept nogil
+    bint (*singly)(const Problem* p, int a) noexcept nogil  # the axes whose windows it reduces one by one; or NULL
+    int family                       # the place of its general solver
+    int retry                        # the place of another solver, or -1
     int amounts                      # units of work
-    double[MOST_AMOUNTS] cost                  # of each
+    double[MOST_AMOUNTS] cost        # of each
     bint costed
-    bint[MOST_KINDS] takes                   # reductions for which it is compiled
-    Py_ssize_t room, least_lanes
-    int retry                        # place of another step, or -1
+    Py_ssize_t room
+    Py_ssize_t least_lanes           # 0 if tiles have all lanes
     bint whole, in_place, gathers, shares, copies_in_room, rereads, divides, by_axis
 
 
@@ -107,8 +108,8 @@ cdef struct Tile:
 
 
 cdef struct Stage:
-    # A step with its tiles, and the tiles of tasks if several threads divide the work.
-    int step, kind
+    # A solver with its tiles, and the tiles of tasks if several threads divide the work.
+    int solver, kind
     const Unit* unit
     bint by_axis                     # whether rows must be contiguous
     bint gathers                     # whether it reads strided elements itself
@@ -117,8 +118,8 @@ cdef struct Stage:
 
 
 cdef struct Choice:
-    # A step that solves a problem: its place in the table, the place of the form, and its cost.
-    int step, form
+    # A solver of a problem: its place in the table, the place of the form, and its cost.
+    int solver, form
     double cost
 
 
@@ -136,7 +137,7 @@ cdef const Kind* kind_at(int kind) noexcept nogil
 cdef object setup_in(const Setup* setup)
 cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil
 cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape) noexcept nogil
-cdef bint set_up(const Request* r, int step, int form, double share, Setup* setup) noexcept nogil
+cdef bint set_up(const Request* r, int solver, int form, double share, Setup* setup) noexcept nogil
 cdef int read_request(Request* r, request, x, results, bint contiguous) except -1
 
 

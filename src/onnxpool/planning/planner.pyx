@@ -1,9 +1,9 @@
 # cython: auto_pickle=False
 """The compiled planner: from a request and the strides of its arrays to loops and tiles, on C structs.
 
-The stages are the normal forms that a problem can have (`form.pxi`), the work of each step that fits (`work.pxi`), the
-choice of the cheapest one (`routes.pxi`), and its tiles (`tiles.pxi`). Python's tables say which steps and reductions
-are compiled and what they cost. Amounts that can exceed 64 bits are doubles: up to 2^53 these are exact, and beyond it
+The stages are the normal forms that a problem can have (`form.pxi`), the solvers that fit and their work
+(`work.pxi`), the choice of the cheapest one (`choice.pxi`), and its tiles (`tiles.pxi`). Python's tables say which
+solvers and reductions are compiled and what they cost. Amounts that can exceed 64 bits are doubles: up to 2^53 these are exact, and beyond it
 no choice needs the lost digits.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -11,7 +11,7 @@ from libc.math cimport HUGE_VAL, ceil, fabs, floor, fma, fmod, log2, pow, rint
 from libc.stdlib cimport llabs
 from libc.string cimport memset
 
-from ..kernels.core.job cimport CACHE_LINE, FEW, LEAST_SLIDING, MOST_AXES, Axis, Scratch, bits_of, ceil_div, padded
+from ..kernels.core.job cimport CACHE_LINE, FEW, LEAST_SLIDING, MOST_AXES, MOST_RUNS, Axis, Scratch, bits_of, ceil_div, padded
 from ..kernels.core.job cimport Tile as LoopTile
 from ..kernels.core.units cimport Unit
 from ..kernels.core.axes cimport set_axis
@@ -26,88 +26,105 @@ cdef extern from "shared_constants.h" nogil:  # made of constants.py
 
 cdef enum:
     VECTOR = 64  # bytes of the widest register
-    STEPS = 4
+    SOLVERS = 9
 
 cdef enum:
     MOST_RESULTS = 1 << 26    # bytes of results beyond which Python allocates them, and reports errors
     MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
 
-cdef enum: WHOLE, ORDERED, DIRECT, PASSES  # the steps, in the order of their table
+# The solvers, in the order of their table.
+cdef enum: WHOLE, ORDERED, SLIDE, DIRECT, SHORT, DISJOINT, FOLDED_ROWS, STACK, PASSES
 
 
 cdef Kind[MOST_KINDS] kinds
-cdef Step[STEPS] table
+cdef Solver[SOLVERS] table
 cdef double moving_cost = 0
-cdef int register_of_costs = 0
+cdef int register_bytes = 0, register_of_costs = 0  # those of the processor, and those for which there are costs
+cdef int most_picks = 0           # lanes of two registers that may be picked for one
 cdef int double_mean = 0, wide = 0
-cdef (const Unit*)[STEPS][MOST_KINDS][MOST_DTYPES] units
+cdef (const Unit*)[SOLVERS][MOST_KINDS][MOST_DTYPES] units
 
 include "windows.pxi"
 include "work.pxi"
 include "form.pxi"
-include "routes.pxi"
+include "choice.pxi"
 include "tiles.pxi"
 
 
-cdef tuple STEP_NAMES = (), KIND_NAMES = (), DTYPE_NAMES = tuple(DTYPES)
+cdef tuple SOLVER_NAMES = (), KIND_NAMES = (), DTYPE_NAMES = tuple(DTYPES)
 
 
 cdef use(capsule):
     """Add the units of a module to those that plans can have."""
     cdef const Unit* unit = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
     while unit.name != NULL:
-        step, *kind, dtype = unit.name.decode().split("_")
-        if step in STEP_NAMES:
-            units[<int> STEP_NAMES.index(step)][<int> KIND_NAMES.index("_".join(kind))][
+        solver, *kind, dtype = unit.name.decode().split("_")
+        if solver in SOLVER_NAMES:
+            units[<int> SOLVER_NAMES.index(solver)][<int> KIND_NAMES.index("_".join(kind))][
                 <int> DTYPE_NAMES.index(dtype)] = unit
         unit += 1
 
 
-def prepare(capsules, int register_bytes):
-    """Read the tables of units, and those of steps, reductions and costs, for registers of so many bytes."""
-    from . import costs, steps
+def prepare(capsules, int register, int picks, int costs_of):
+    """
+    Read the tables of units, and those of solvers, reductions and costs.
+
+    Parameters
+    ----------
+    capsules : sequence
+        The tables of units.
+    register, picks : int
+        The bytes of a register, and how many lanes of two registers may be picked for one.
+    costs_of : int
+        The bytes of the register whose costs decide.
+    """
+    from . import costs, solvers
     from .reductions import KINDS
 
-    global moving_cost, register_of_costs, double_mean, wide, STEP_NAMES, KIND_NAMES
-    cdef Step* step
+    global moving_cost, register_bytes, register_of_costs, most_picks, double_mean, wide, SOLVER_NAMES, KIND_NAMES
+    cdef Solver* solver
     cdef Kind* kind
-    STEP_NAMES, KIND_NAMES = tuple([record.name for record in steps.STEPS]), tuple(KINDS)
-    own = costs.COSTS[register_bytes]
-    if (len(STEP_NAMES) != STEPS or len(KIND_NAMES) > MOST_KINDS or len(DTYPE_NAMES) > MOST_DTYPES
+    SOLVER_NAMES, KIND_NAMES = tuple([record.name for record in solvers.SOLVERS]), tuple(KINDS)
+    own = costs.COSTS[costs_of]
+    if (len(SOLVER_NAMES) != SOLVERS or len(KIND_NAMES) > MOST_KINDS or len(DTYPE_NAMES) > MOST_DTYPES
             or max(map(len, own.values())) > MOST_AMOUNTS):
         raise ValueError("onnxpool: the tables of planning are larger than the arrays of the compiled planner")
     for capsule in capsules:
         use(capsule)
-    register_of_costs = register_bytes
+    register_bytes, most_picks, register_of_costs = register, picks, costs_of
     moving_cost = own[costs.MOVED][""]
     for i, record in enumerate(KINDS.values()):
         kind = &kinds[<int> i]
-        kind.acc_bytes, kind.factor, kind.rare = record.acc_bytes, record.factor, record.rare
+        kind.acc_bytes, kind.factor = record.acc_bytes, record.factor
         kind.is_max, kind.is_extremum = record.name == "max", record.name == "extremum"
         kind.is_mean, kind.is_norm = record.name == "mean", record.name == "norm"
         kind.is_quantised, kind.is_wide = "quantised" in record.name, record.name == "wide"
-        kind.frequent, kind.disjoint = record.name in steps.FREQUENT, record.name in steps.DISJOINT
     double_mean, wide = KIND_NAMES.index("double_mean"), KIND_NAMES.index("wide")
-    for i, record in enumerate(steps.STEPS):
-        step = &table[<int> i]
-        step.room, step.least_lanes, step.whole = record.room, record.least_lanes, record.whole
-        step.in_place, step.gathers, step.shares = record.in_place, record.gathers, record.shares
-        step.copies_in_room, step.rereads = record.copies_in_room, record.rereads
-        step.divides, step.by_axis = record.divides, record.by_axis
-        step.retry = -1 if record.retry is None else STEP_NAMES.index(record.retry)
-        step.costed, step.amounts = record.name in own, len(own.get(record.name, ()))
-        for k, name in enumerate(KIND_NAMES):
-            step.takes[<int> k] = name in record.reductions
-        for k, cost in enumerate(own.get(record.name, {}).values()):
-            step.cost[<int> k] = cost
+    for i, record in enumerate(solvers.SOLVERS):
+        solver = &table[<int> i]
+        solver.room, solver.least_lanes, solver.whole = record.room, record.least_lanes or 0, record.whole
+        solver.in_place, solver.gathers, solver.shares = record.in_place, record.gathers, record.shares
+        solver.copies_in_room, solver.rereads = record.copies_in_room, record.rereads
+        solver.divides, solver.by_axis = record.divides, record.by_axis
+        solver.family = SOLVER_NAMES.index(record.family)
+        solver.retry = -1 if record.retry is None else SOLVER_NAMES.index(record.retry)
+        prices = own.get(record.file, {})
+        solver.costed, solver.amounts = bool(prices), len(prices)
+        for k, cost in enumerate(prices.values()):
+            solver.cost[<int> k] = cost
     table[WHOLE].work, table[ORDERED].work, table[DIRECT].work = whole_work, ordered_work, direct_work
-    table[PASSES].work, table[PASSES].fits = passes_work, has_near_windows
+    table[SLIDE].fits, table[SLIDE].work = fits_slide, slide_work
+    table[SHORT].fits, table[SHORT].work = fits_short, short_work
+    table[DISJOINT].fits, table[DISJOINT].work = fits_disjoint, disjoint_work
+    table[FOLDED_ROWS].fits, table[FOLDED_ROWS].work, table[FOLDED_ROWS].singly = fits_folded, folded_work, folded
+    table[STACK].fits, table[STACK].work, table[STACK].singly = fits_stack, stack_work, stacked
+    table[PASSES].fits, table[PASSES].work = has_near_windows, passes_work
 
 
-def force(step, lanes):
-    """Force a step wherever it fits, and rows or lanes; None for the usual choice."""
-    global forced_step, forced_lanes
-    forced_step = ANY if step is None else STEP_NAMES.index(step)
+def force(solver, lanes):
+    """Force a solver wherever it fits, and rows or lanes; None for the usual choice."""
+    global forced_solver, forced_lanes
+    forced_solver = ANY if solver is None else SOLVER_NAMES.index(solver)
     forced_lanes = ANY if lanes is None else lanes
 
 
@@ -173,9 +190,10 @@ cdef int read_request(Request* r, request, x, results, bint contiguous) except -
 
 
 cdef void set_problem(const Request* r, const Form* form, Problem* p) noexcept nogil:
-    """The problem for which a step is chosen."""
+    """The problem for which a solver is chosen."""
     cdef const Kind* kind = &kinds[r.recipe.kind]
-    p.axes, p.rank, p.kind, p.itemsize, p.whole = form.axes, form.rank, r.recipe.kind, r.recipe.itemsize, r.recipe.whole
+    p.axes, p.rank, p.kind, p.dtype = form.axes, form.rank, r.recipe.kind, r.recipe.dtype
+    p.itemsize, p.whole = r.recipe.itemsize, r.recipe.whole
     p.acc_bytes, p.register_bytes = max(p.itemsize * kind.factor, kind.acc_bytes), register_of_costs
     p.items, p.lanes, p.planar = form.item.size, form.lane.size, form.apart
     p.joined = joined_of(r, form) if p.whole else 1
@@ -189,8 +207,8 @@ cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept 
     return count
 
 
-cdef bint set_up(const Request* r, int step, int form, double share, Setup* setup) noexcept nogil:
-    """The setup with a step and a form, or with those that costs choose. Return whether such loops are compiled."""
+cdef bint set_up(const Request* r, int solver, int form, double share, Setup* setup) noexcept nogil:
+    """The setup with a solver and a form, or with those that costs choose. Return whether such loops are compiled."""
     cdef const Recipe* recipe = r.recipe
     cdef const Problem* p = &setup.problem
     cdef Form[2] forms
@@ -198,21 +216,23 @@ cdef bint set_up(const Request* r, int step, int form, double share, Setup* setu
     cdef Choice choice
     cdef double groups = 1, taps = 1, divisor = 1
     cdef int i, count = problems_of(r, forms, problems)
-    if step == ANY:
+    if solver == ANY:
         choice = usual_of(problems, count)
-        step, form = choice.step, choice.form
+        solver, form = choice.solver, choice.form
     setup.form = forms[form]
     set_problem(r, &setup.form, &setup.problem)
-    if step == ANY or units[step][p.kind][recipe.dtype] == NULL:
+    if solver == ANY or units[solver][p.kind][recipe.dtype] == NULL:
         return False
+    for i in range(p.rank):
+        setup.form.axes[i].singly = table[solver].singly != NULL and table[solver].singly(p, i)
     for i in range(setup.form.outer):
         groups *= setup.form.groups[i].size
-    setup.stages = set_stages(p, step, groups, recipe.dtype, recipe.retried, r.contiguous, share, setup.stage)
+    setup.stages = set_stages(p, solver, groups, recipe.retried, r.contiguous, share, setup.stage)
     for i in range(p.rank):
         taps *= p.axes[i].most
         divisor *= p.axes[i].kernel if p.axes[i].counts_pads else p.axes[i].most
     setup.rule = recipe.rule
-    setup.rule.careful, setup.rule.few = table[step].divides or divisor > MOST_CORRECTED, divisor <= recipe.few
+    setup.rule.careful, setup.rule.few = table[solver].divides or divisor > MOST_CORRECTED, divisor <= recipe.few
     setup.least, setup.largest = 0, HUGE_VAL
     if kinds[p.kind].is_norm and recipe.retried >= 0:
         setup.least = 1.001 * pow(setup.rule.low, 1 / fabs(setup.rule.p))
@@ -253,7 +273,7 @@ cdef object stage_in(const Stage* stage, int rank):
     from .setup import Stage as PythonStage
 
     return PythonStage(stage.unit.name.decode(), bool(stage.by_axis), bool(stage.gathers), bool(stage.shares),
-                       bool(table[stage.step].divides), tile_in(&stage.tile, rank), tile_in(&stage.divided, rank))
+                       bool(table[stage.solver].divides), tile_in(&stage.tile, rank), tile_in(&stage.divided, rank))
 
 
 cdef object setup_in(const Setup* setup):
@@ -263,7 +283,7 @@ cdef object setup_in(const Setup* setup):
     cdef int i
     return PythonSetup(
         form_in(&setup.form), tuple([axis_in(&setup.form.axes[i]) for i in range(setup.form.rank)]),
-        setup.problem.joined, setup.problem.acc_bytes, STEP_NAMES[setup.stage[0].step],
+        setup.problem.joined, setup.problem.acc_bytes, SOLVER_NAMES[setup.stage[0].solver],
         tuple([stage_in(&setup.stage[i], setup.form.rank) for i in range(setup.stages)]), bool(setup.rule.careful),
         bool(setup.rule.few), setup.rule.low, setup.rule.high)
 
@@ -296,9 +316,9 @@ cdef class Planner:
 
     @property
     def usual(self):
-        """The name of the step, and the place of the form, that costs choose, and the cost."""
+        """The name of the solver, and the place of the form, that costs choose, and the cost."""
         cdef Choice choice = usual_of(self.problem, self.count)
-        return STEP_NAMES[choice.step], choice.form, choice.cost
+        return SOLVER_NAMES[choice.solver], choice.form, choice.cost
 
     def is_apart(self, int form):
         """Whether lanes of a form are first copied to be adjacent."""
@@ -310,29 +330,29 @@ cdef class Planner:
 
     @property
     def fitting(self):
-        """The names of the steps that fit each form, in the order of their table."""
-        return [[STEP_NAMES[s] for s in range(STEPS) if fits(&table[s], &self.problem[i])] for i in range(self.count)]
+        """The names of the solvers that fit each form, in the order of their table."""
+        return [[SOLVER_NAMES[s] for s in range(SOLVERS) if fits(s, &self.problem[i])] for i in range(self.count)]
 
-    def amounts(self, int form, str step):
-        """The amounts of work of a step for each register full of results."""
+    def amounts(self, int form, str solver):
+        """The amounts of work of a solver for each register full of results."""
         cdef double[MOST_AMOUNTS] amounts
-        cdef int s = STEP_NAMES.index(step), i
-        from . import costs
+        cdef int s = SOLVER_NAMES.index(solver), i
+        from . import costs, solvers
 
         memset(amounts, 0, sizeof(amounts))
         table[s].work(&self.problem[form], amounts)
-        return {name: amounts[i] for i, name in enumerate(costs.COSTS[register_of_costs][step])}
+        return {name: amounts[i] for i, name in enumerate(costs.COSTS[register_of_costs][solvers.SOLVERS[s].file])}
 
-    def cost(self, int form, str step):
-        """Nanoseconds of a step for each register full of results."""
-        return cost_of(&table[<int> STEP_NAMES.index(step)], &self.problem[form])
+    def cost(self, int form, str solver):
+        """Nanoseconds of a solver for each register full of results."""
+        return cost_of(<int> SOLVER_NAMES.index(solver), &self.problem[form])
 
     def moved(self, int form):
         """The registers that are moved to make lanes adjacent, and how often tiles read a place, for each register."""
         return moved(&self.problem[form]), halo(&self.problem[form])
 
-    def stages(self, str step, int form, double share):
-        """The stages of a pool with this step, form, and share of the usual room of a tile."""
+    def stages(self, str solver, int form, double share):
+        """The stages of a pool with this solver, form, and share of the usual room of a tile."""
         cdef Setup setup
-        set_up(&self.request, <int> STEP_NAMES.index(step), form, share, &setup)
+        set_up(&self.request, <int> SOLVER_NAMES.index(solver), form, share, &setup)
         return tuple([stage_in(&setup.stage[i], setup.form.rank) for i in range(setup.stages)])

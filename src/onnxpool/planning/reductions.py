@@ -32,6 +32,10 @@ class Kind(NamedTuple):
     rare: bool = False
     eager: bool = False
 
+    def bytes_of(self, dtype: str) -> int:
+        """The bytes of an accumulator of a dtype."""
+        return max(DTYPES[dtype].itemsize * self.factor, self.acc_bytes)
+
 
 LARGE = tuple(name for name in FLOATS if DTYPES[name].exponents[1] == 128)  # those with the range of a float
 HALVED = tuple(name for name in FLOATS if name != "bfloat16")  # the units of float16 take bfloat16 too

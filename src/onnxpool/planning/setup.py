@@ -94,8 +94,8 @@ class Setup(NamedTuple):
         Trailing axes that count as one in the order of sums, although there are gaps between them.
     acc_bytes : int
         Bytes of an accumulator.
-    route : str
-        The step that runs.
+    solver : str
+        The name of the solver.
     stages : tuple of Stage
         One, or two if a second one may have to recompute suspect results.
     careful, few : bool
@@ -108,7 +108,7 @@ class Setup(NamedTuple):
     axes: tuple[Axis, ...]
     joined: int
     acc_bytes: int
-    route: str
+    solver: str
     stages: tuple[Stage, ...]
     careful: bool
     few: bool

@@ -1,4 +1,4 @@
-"""Tiles: how many windows along each axis, items and lanes a step processes at a time.
+"""Tiles: how many windows along each axis, items and lanes a solver processes at a time.
 
 Tiles never change a bit of a result. They determine the working set, and how threads can share the work.
 """
@@ -36,6 +36,7 @@ cdef struct Cutting:
     Scratch scratch
     double groups
     Py_ssize_t free, least, grain  # bytes that copies may take beside scratch memory; lanes of a tile that is cut
+    bint all_lanes                 # whether lanes are not cut
     bint stays                     # whether elements stay in place
     bint rereads                   # whether a row of windows reads elements that the previous row has read
     bint by_axis                   # whether axes are reduced one after the other, so that each pass reads padding
@@ -140,7 +141,7 @@ cdef int halved(const Cutting* c, const Tile* tile, Tile* smaller) noexcept nogi
         smaller.items = (tile.items + 1) // 2
         return UNCHANGED
     more = cheapest_half(c, tile.windows, &axis)
-    by_lanes = HALVED_LANES if many else FEW_LANES if tile.lanes > 1 else INDIVISIBLE
+    by_lanes = INDIVISIBLE if c.all_lanes or tile.lanes <= 1 else HALVED_LANES if many else FEW_LANES
     if by_lanes < more:
         smaller.lanes = ceil_div(tile.lanes, 2 * c.grain) * c.grain if many else ceil_div(tile.lanes, 2)
         return by_lanes
@@ -204,60 +205,61 @@ cdef void tasks_of(const Problem* p, double groups, double* alone, double* toget
         together[0] = max(alone[0], min(<double> MOST_TASKS, max(<double> FEWEST_TASKS, floor(amount / LARGE))))
 
 
-cdef int retry_of(const Step* step, const Problem* p, int dtype, int* kind) noexcept nogil:
+cdef int retry_of(int s, const Problem* p, int dtype, int* kind) noexcept nogil:
     """
-    The step that computes suspect results of a step again, and its reduction. The step is its retry, itself, or the
-    first one that takes them.
+    The solver that computes suspect results of another one again, and its reduction: the retry of that, the general
+    solver of its family, or the first one that takes them.
     """
     cdef Problem other = p[0]
     cdef Py_ssize_t taps = 0
-    cdef int s
+    cdef int a, retry = table[s].retry
     kind[0] = wide
     if kinds[p.kind].is_mean and units[WHOLE][double_mean][dtype] != NULL:
         kind[0] = double_mean
-    for s in range(p.rank):
-        taps = max(taps, p.axes[s].kernel)
-    if step.retry >= 0 and taps > FEW and fits(&table[step.retry], p):
-        return step.retry
-    if step.takes[kind[0]]:
-        return <int> (step - table)
-    other.kind = kind[0]
-    for s in range(STEPS):
-        if fits(&table[s], &other):
+    for a in range(p.rank):
+        taps = max(taps, p.axes[a].kernel)
+    other.kind, other.dtype = kind[0], dtype
+    if retry >= 0 and taps > FEW and fits(retry, &other):
+        return retry
+    if units[table[s].family][kind[0]][dtype] != NULL:
+        return table[s].family
+    for s in range(SOLVERS):
+        if fits(s, &other):
             return s
     return ANY
 
 
-cdef void set_stage(Stage* stage, const Problem* p, int step, int kind, int dtype) noexcept nogil:
-    stage.step, stage.kind, stage.unit, stage.by_axis = step, kind, units[step][kind][dtype], table[step].by_axis
-    stage.gathers, stage.shares = table[step].gathers and not p.planar, table[step].shares and not p.planar
+cdef void set_stage(Stage* stage, const Problem* p, int s, int kind, int dtype) noexcept nogil:
+    stage.solver, stage.kind, stage.unit, stage.by_axis = s, kind, units[s][kind][dtype], table[s].by_axis
+    stage.gathers, stage.shares = table[s].gathers and not p.planar, table[s].shares and not p.planar
 
 
-cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int retried, bint contiguous,
-                    double share, Stage* stages) noexcept nogil:
+cdef int set_stages(const Problem* p, int chosen, double groups, int retried, bint contiguous, double share,
+                    Stage* stages) noexcept nogil:
     """
-    The chosen step with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
+    The chosen solver with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
     `retried`, which is -1 otherwise. Return the number of stages.
     """
-    cdef const Step* step = &table[chosen]
-    cdef double room = PLANAR_ROOM if p.planar else step.room, one, several
-    cdef Py_ssize_t least = CACHE_LINE if p.planar and not step.whole else step.least_lanes, taps = 0, most = p.lanes
+    cdef const Solver* solver = &table[chosen]
+    cdef double room = PLANAR_ROOM if p.planar else solver.room, one, several
+    cdef Py_ssize_t least = CACHE_LINE if p.planar and not solver.whole else solver.least_lanes, taps = 0, most = p.lanes
     cdef Cutting c
     cdef int a, again, kind = p.kind
     for a in range(p.rank):
         taps = max(taps, p.axes[a].most)
-    if not step.whole and taps > FEW:
+    if not solver.whole and taps > FEW:
         room, least = LONG_ROOM if p.rank > 1 else LINE_ROOM, CACHE_LINE
-        if step.by_axis and not p.planar and p.axes[0].kernel > FEW and alone(p, p.axes, p.lanes):
+        if p.axes[0].singly and not p.planar and share_little(p, p.axes, <double> p.lanes):
             least = LONG_LANES
     room = min(floor(share * room), <double> MOST)
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
-    c.problem, c.groups, c.stays = p, groups, not p.planar and step.in_place and (step.gathers or contiguous)
+    c.problem, c.groups, c.stays = p, groups, not p.planar and solver.in_place and (solver.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
-    c.free = 0 if p.planar or (step.copies_in_room and not c.stays) else MOST - <Py_ssize_t> room
-    c.rereads, c.by_axis = step.rereads and c.stays, c.stays and step.by_axis
-    c.least, c.grain = least // p.itemsize, VECTOR // p.itemsize
-    set_stage(stages, p, chosen, kind, dtype)
+    c.free = 0 if p.planar or (solver.copies_in_room and not c.stays) else MOST - <Py_ssize_t> room
+    c.rereads, c.by_axis = solver.rereads and c.stays, c.stays and solver.by_axis
+    c.all_lanes, c.grain = not solver.least_lanes, VECTOR // p.itemsize
+    c.least = p.lanes if c.all_lanes else least // p.itemsize
+    set_stage(stages, p, chosen, kind, p.dtype)
     c.scratch = stages.unit.scratch
     if p.planar:
         most = lanes_of(p)
@@ -273,10 +275,10 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int dtype, int 
         divide(&c, several, &stages.divided)
     if retried < 0:
         return 1
-    again = retry_of(step, p, retried, &kind)
+    again = retry_of(chosen, p, retried, &kind)
     set_stage(&stages[1], p, again, kind, retried)
     c.rereads, c.scratch = table[again].rereads and c.stays, stages[1].unit.scratch
-    c.least = c.grain = 1
+    c.least, c.grain, c.all_lanes = 1, 1, False
     stages[1].tile = stages.tile
     cut(&c, max(room, <double> LONG_ROOM), &stages[1].tile)
     stages[1].divided = stages[1].tile

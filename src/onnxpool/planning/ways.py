@@ -1,4 +1,4 @@
-"""Ways: which step solves a problem, in which form and with which tiles. All ways give the same bits.
+"""Ways: which solver takes a problem, in which form and with which tiles. All ways give the same bits.
 
 Costs choose a way, unless measurements have shown which one is the fastest: `learned` holds these.
 """
@@ -22,8 +22,8 @@ class Way(NamedTuple):
 
     Attributes
     ----------
-    step : str
-        Its name in the table of steps.
+    solver : str
+        Its name in the table of solvers.
     adjacent : bool
         Whether strided lanes are first made adjacent.
     room : float
@@ -32,29 +32,29 @@ class Way(NamedTuple):
         The number of threads with which it was measured, or 0.
     """
 
-    step: str
+    solver: str
     adjacent: bool
     room: float = 1.0
     threads: int = 0
 
 
 class Force:
-    """For tests and measurements: forces a step wherever it fits, and rows or lanes."""
+    """For tests and measurements: forces a solver wherever it fits, and rows or lanes."""
 
     def __init__(self) -> None:
-        self._step: str | None = None
+        self._solver: str | None = None
         self._lanes: bool | None = None
 
     @property
-    def step(self) -> str | None:
-        """The name of a step, or None."""
-        return self._step
+    def solver(self) -> str | None:
+        """The name of a solver, or None."""
+        return self._solver
 
-    @step.setter
-    def step(self, step: str | None) -> None:
-        planner.force(step, self._lanes)
+    @solver.setter
+    def solver(self, solver: str | None) -> None:
+        planner.force(solver, self._lanes)
         kernels.renew_shapes()
-        self._step = step
+        self._solver = solver
 
     @property
     def lanes(self) -> bool | None:
@@ -63,7 +63,7 @@ class Force:
 
     @lanes.setter
     def lanes(self, lanes: bool | None) -> None:
-        planner.force(self._step, lanes)
+        planner.force(self._solver, lanes)
         kernels.renew_shapes()
         self._lanes = lanes
 

@@ -1,21 +1,24 @@
-"""The problems that each step fits, and its amounts of work for each register full of results.
+"""The problems that each solver fits, and its amounts of work for each register full of results.
 
-`costs.py` has what a unit of work takes. The amounts of a step have the order of its names there.
+`costs.py` has what a unit of work takes. The amounts of a solver have the order of its names there.
 """
 
 cdef enum:
     PAGE = 1 << 12   # bytes
     NEAR = 1 << 17   # bytes of a window that caches hold until the next one reads it
 
-# The places of amounts: those of `direct`,
-cdef enum: TAPS, FAR, PART, AXES, WAITS, COLUMNS, WINDOWS, ROOTS
-# of `whole`,
+# The places of amounts: those of `whole`,
 cdef enum: W_TAPS, W_JOINS, W_SINGLES, W_FOLDS
 # of `ordered`,
 cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
+# of `slide` and `direct`,
+cdef enum: S_COLUMNS, S_WINDOWS
+cdef enum: TAPS, FAR, PART, AXES, WAITS, WINDOWS, ROOTS
+# of `short` and `disjoint`,
+cdef enum: H_HELD, H_TAKEN, H_ROWS
+cdef enum: D_LOADS, D_PICKS, D_GROUPS
 # and of `passes`.
 cdef enum: LOADS, STORES, SUMS, SPLITS, P_PICKS, P_TAPS, PLAIN, EACH, FOLDS, FOLDED, ROWS, ITEMS, PLANES, P_ROOTS
-cdef enum: HELD = P_ROOTS + 1, TAKEN, SHORT, JOINED, CHOSEN, GROUPS
 
 
 cdef inline double moves_of(int itemsize) noexcept nogil:
@@ -45,7 +48,7 @@ cdef inline double or_one(double value) noexcept nogil:
 
 cdef Py_ssize_t lanes_of(const Problem* p) noexcept nogil:
     """
-    The lanes that a step sees at a time: few of those that are made adjacent, in about equal parts. A short last part
+    The lanes that a solver sees at a time: few of those that are made adjacent, in about equal parts. A short last part
     would take 1.2 to 2 times as long, because fast loops need at least two registers of lanes.
     """
     cdef Py_ssize_t least = planar_lanes(p.itemsize)
@@ -86,8 +89,39 @@ cdef inline double width_of(const Problem* p) noexcept nogil:
     return <double> p.register_bytes / p.acc_bytes
 
 
-cdef bint slides(const Problem* p) noexcept nogil:
-    """Whether `direct` has a loop along rows of these windows, which may share columns."""
+cdef bint has_near_windows(const Problem* p) noexcept nogil:
+    """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
+    cdef const Axis* axis
+    cdef int a
+    for a in range(p.rank):
+        axis = &p.axes[a]
+        if <double> (axis.span if axis.out == 1 else max(axis.span, axis.stride)) - 8.0 * axis.size > 64:
+            return False
+    return True
+
+
+cdef bint has_planes(const Axis* axes, int rank) noexcept nogil:
+    """Whether rows of windows can be listed: every window has a tap inside, and few taps; few rows overhang an end."""
+    cdef const Axis* axis
+    cdef int a
+    if rank > 3 or (rank > 1 and axes[rank - 2].out - max(<Py_ssize_t> 0, axes[rank - 2].end - axes[rank - 2].begin)
+                    >= MOST_RUNS):
+        return False
+    for a in range(rank):
+        axis = &axes[a]
+        if (axis.wide or axis.kernel > FEW or axis.dilation > axis.size or axis.pad >= axis.span
+                or (axis.out - 1) * axis.stride - axis.pad >= axis.size):
+            return False
+    return True
+
+
+cdef inline int register_lanes(const Problem* p) noexcept nogil:
+    """The accumulators of a register of the processor."""
+    return register_bytes // p.acc_bytes
+
+
+cdef bint fits_slide(const Problem* p) noexcept nogil:
+    """Whether windows of 2 or 3 taps may share columns, each of which has an element inside."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef int a, columns = 0
     for a in range(p.rank - 1):
@@ -97,31 +131,42 @@ cdef bint slides(const Problem* p) noexcept nogil:
     return (1 <= columns <= 2 and not last.wide and last.dilation == 1
             and (last.kernel == 3 and last.stride < 3 or last.kernel == last.stride == 2)
             and last.pad < last.kernel and (last.out - 1) * last.stride - last.pad < last.size
-            and p.lanes * p.acc_bytes >= LEAST_SLIDING and kinds[p.kind].frequent)
+            and p.lanes * p.acc_bytes >= LEAST_SLIDING)
+
+
+cdef double column_of(const Problem* p) noexcept nogil:
+    """The taps of a column of windows: the product of those along all axes but the last one."""
+    cdef double taps = 1
+    cdef int a
+    for a in range(p.rank - 1):
+        taps *= taps_inside(&p.axes[a])
+    return taps
+
+
+cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
+    """The work of windows that slide along rows: registers of new columns, and of the totals of shared ones; windows."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef double lanes = <double> lanes_of(p), width = width_of(p), taps
+    taps = column_of(p) * last.stride + last.kernel - last.stride
+    amounts[S_COLUMNS], amounts[S_WINDOWS] = taps * ceil(lanes / width) * (width / lanes), width / lanes
 
 
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
     The work of windows that read all of their taps: registers of taps, of those of few lanes, and of those of large
     windows; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
-    three axes; windows; roots. Windows that slide along rows read each column once, and the totals of those that they
-    share. Adjacent windows of stride 1 are one window with as many lanes.
+    three axes; windows; roots. Adjacent windows of stride 1 are one window with as many lanes.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]
-    cdef double lanes = <double> lanes_of(p), inside = 1, column = 1, width = width_of(p)
+    cdef double lanes = <double> lanes_of(p), inside = 1, width = width_of(p)
     cdef double registers, each, taps, inner, runs
     cdef bint far, tree = False
     cdef int a
     for a in range(p.rank):
-        column, inside = inside, inside * taps_inside(&p.axes[a])
+        inside *= taps_inside(&p.axes[a])
         tree |= p.axes[a].kernel > FEW
     far = inside * lanes * p.itemsize > NEAR
     registers, each = ceil(lanes / width), width / lanes  # of a window; windows for each register full of results
-    amounts[WINDOWS] = each
-    if slides(p):
-        taps = column * last.stride + last.kernel - last.stride
-        amounts[COLUMNS] = taps * registers * each
-        return
     if last.stride == 1 and not tree and last.out:
         inner = max(<Py_ssize_t> 0, last.end - last.begin)
         runs = last.out - inner  # at the borders, adjacent windows with the same taps are one
@@ -175,91 +220,91 @@ cdef void ordered_work(const Problem* p, double* amounts) noexcept nogil:
     amounts[O_LINES], amounts[O_ROWS] = width / results * inside / or_one(taps_inside(last)), width / results
 
 
-cdef bint alone(const Problem* p, const Axis* axis, double values) noexcept nogil:
-    """Whether `passes` reduces windows of many taps one by one: few of them share a place, and rows are long."""
-    return ((axis.out == 1 or <double> axis.kernel <= 2.0 * bits_of(axis.kernel) * axis.stride)
-            and values * p.acc_bytes >= 2 * p.register_bytes and not kinds[p.kind].rare)
-
-
-cdef bint folded(const Problem* p) noexcept nogil:
-    """Whether `passes` reduces windows along a row in registers: many taps, of which windows share few."""
+cdef bint fits_short(const Problem* p) noexcept nogil:
+    """Whether few registers hold a row, and rows can be listed."""
     cdef const Axis* last = &p.axes[p.rank - 1]
-    return (p.lanes == 1 and last.dilation == 1 and kinds[p.kind].frequent
-            and <double> last.kernel * p.acc_bytes >= (1024 if kinds[p.kind].is_mean else 512)
-            and (last.out == 1 or <double> last.kernel <= 2.0 * last.stride))
-
-
-cdef bint is_short(const Problem* p) noexcept nogil:
-    """Whether `passes` keeps rows in registers: few of them hold a row, and every window has taps inside."""
-    cdef const Axis* last = &p.axes[p.rank - 1]
-    cdef const Axis* axis = last - 1
-    cdef Py_ssize_t width = p.register_bytes // p.acc_bytes
-    cdef int a
-    if (p.register_bytes < 64 or p.lanes != 1 or p.acc_bytes == 1 or p.rank > 3 or not kinds[p.kind].frequent):
-        return False
-    if padded(last, last.out) > (3 if last.stride == 1 else 2) * width or (last.span > width and last.stride == 1):
-        return False
-    if p.rank > 1 and axis.out - max(<Py_ssize_t> 0, axis.end - axis.begin) >= 2 * FEW:
-        return False
-    for a in range(p.rank):
-        axis = &p.axes[a]
-        if (axis.wide or axis.kernel > FEW or axis.dilation > axis.size or axis.pad >= axis.span
-                or (axis.out - 1) * axis.stride - axis.pad >= axis.size):
-            return False
-    return True
+    cdef int width = register_lanes(p)
+    return (p.lanes == 1 and has_planes(p.axes, p.rank)
+            and padded(last, last.out) <= (3 if last.stride == 1 else 2) * width
+            and (last.span <= width or last.stride > 1))
 
 
 cdef void short_work(const Problem* p, double* amounts) noexcept nogil:
     """The work of rows in registers: registers of a row for each tap of other axes; those of taps of a row; rows."""
     cdef const Axis* last = &p.axes[p.rank - 1]
-    cdef double width = width_of(p), loads = 1, rows = width / or_one(last.out)  # for each register full of results
-    cdef int a
-    for a in range(p.rank - 1):
-        loads *= taps_inside(&p.axes[a])
-    amounts[HELD] = loads * ceil(places(last) / width) * rows
-    amounts[TAKEN] = last.kernel * ceil(last.out / width) * rows
-    amounts[SHORT] = rows
+    cdef double width = width_of(p), rows = width / or_one(last.out)  # for each register full of results
+    amounts[H_HELD] = column_of(p) * ceil(places(last) / width) * rows
+    amounts[H_TAKEN] = last.kernel * ceil(last.out / width) * rows
+    amounts[H_ROWS] = rows
 
 
-cdef bint is_disjoint(const Problem* p) noexcept nogil:
-    """Whether `passes` keeps groups of windows in registers: they share no place along the last axis."""
+cdef bint fits_disjoint(const Problem* p) noexcept nogil:
+    """Whether windows share no place along the last axis, and rows hold enough groups of them."""
     cdef const Axis* last = &p.axes[p.rank - 1]
-    cdef const Axis* axis
-    cdef Py_ssize_t lanes = p.lanes, width = p.register_bytes // p.acc_bytes, inside = last.end - last.begin
+    cdef Py_ssize_t lanes = p.lanes, width = register_lanes(p), inside = last.end - last.begin
+    # Windows that overhang an end are reduced singly. For a single lane, other loops are nearly as fast.
     cdef Py_ssize_t groups = 1 if inside == last.out else 32 if lanes == 1 else 4
-    cdef int a, picks = 6 if p.register_bytes == 32 else 12
-    if not (1 < last.stride <= 4 and last.kernel == last.span and last.kernel <= last.stride and not p.planar
-            and p.rank <= 3 and (lanes > 1 or last.stride != 3) and lanes
-            and (lanes == 1 or (2 * lanes <= width and last.kernel * (last.stride - 1) <= picks))
-            and inside >= width // lanes * groups and kinds[p.kind].disjoint
-            and (p.rank < 3 or p.axes[1].kernel <= p.axes[1].stride)):
-        return False
-    for a in range(p.rank):
-        axis = &p.axes[a]
-        if axis.kernel > FEW or max(axis.pad, axis.pad_end) >= axis.span:
-            return False
-    return True
+    return (1 < last.stride <= 4 and last.kernel == last.span and last.kernel <= last.stride and not p.planar and lanes
+            and (lanes > 1 or last.stride != 3)  # splitting three registers takes so long that little is gained
+            and (lanes == 1 or 2 * lanes <= width and last.kernel * (last.stride - 1) <= most_picks)
+            and inside >= width // lanes * groups and has_planes(p.axes, p.rank)
+            and (p.rank < 3 or p.axes[1].kernel <= p.axes[1].stride))  # otherwise, windows share rows
 
 
 cdef void disjoint_work(const Problem* p, double* amounts) noexcept nogil:
     """The work of groups of windows: registers that are loaded, and split or picked from; groups."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef Py_ssize_t width = p.register_bytes // p.acc_bytes
-    cdef double loads = last.stride, groups = <double> width / (width // p.lanes * p.lanes)
+    cdef double groups = <double> width / (width // p.lanes * p.lanes)
+    amounts[D_LOADS] = last.stride * column_of(p) * groups
+    amounts[D_PICKS] = (last.stride - 1) * (last.kernel if p.lanes > 1 else 1) * groups
+    amounts[D_GROUPS] = groups
+
+
+cdef bint share_little(const Problem* p, const Axis* axis, double values) noexcept nogil:
+    """Whether windows of many taps share so few places, and rows have so many values, that each is reduced singly."""
+    return (axis.kernel > FEW and values * p.acc_bytes >= 2 * p.register_bytes
+            and (axis.out == 1 or <double> axis.kernel <= 2.0 * bits_of(axis.kernel) * axis.stride))
+
+
+cdef bint stacked(const Problem* p, int a) noexcept nogil:
+    """Whether `stack` reduces the windows along an axis one by one."""
+    cdef double values = <double> p.lanes, width = width_of(p)
+    if a < p.rank - 1:
+        values = ceil(or_one(places(&p.axes[p.rank - 1])) * <double> lanes_of(p) / width) * width
+    return share_little(p, &p.axes[a], values)
+
+
+cdef bint fits_stack(const Problem* p) noexcept nogil:
     cdef int a
-    for a in range(p.rank - 1):
-        loads *= taps_inside(&p.axes[a])
-    amounts[JOINED] = loads * groups
-    amounts[CHOSEN] = (last.stride - 1) * (last.kernel if p.lanes > 1 else 1) * groups
-    amounts[GROUPS] = groups
+    if has_near_windows(p):
+        for a in range(p.rank):
+            if stacked(p, a):
+                return True
+    return False
 
 
-cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
+cdef bint fits_folded(const Problem* p) noexcept nogil:
+    """Whether windows along rows have many adjacent taps, and share few of them."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    return (p.lanes == 1 and last.dilation == 1 and last.kernel > FEW
+            and <double> last.kernel * p.acc_bytes >= (1024 if kinds[p.kind].is_mean else 512)
+            and (last.out == 1 or <double> last.kernel <= 2.0 * last.stride) and has_near_windows(p))
+
+
+cdef bint folded(const Problem* p, int a) noexcept nogil:
+    """Whether `folded` reduces the windows along an axis one by one: those along rows, and others as `stack` does."""
+    return a == p.rank - 1 or stacked(p, a)
+
+
+cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) noexcept nogil,
+                         double* amounts) noexcept nogil:
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
     one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
     that are reduced one by one, and those that are reduced in registers, with the registers of their taps; rows; planes
-    that are loaded; items that are loaded one by one; square roots. Short rows and disjoint windows are other matters.
+    that are loaded; items that are loaded one by one; square roots. `singly` says along which axes windows are reduced
+    one by one, if there are any.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
     the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
@@ -271,14 +316,8 @@ cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
     cdef const Kind* kind = &kinds[p.kind]
     cdef int a, before = p.rank - 1
     cdef double width, lanes, out, size, results, row_places, row, loaded, done, taps, inner, rows, count
-    cdef double stores = 0, added = 0, loads = 1, singly = 0, windows = 1, planes = 1
+    cdef double stores = 0, added = 0, loads = 1, each = 0, windows = 1, planes = 1
     cdef bint tree = last.kernel > FEW, strided, apart, split, picked, joined, converts, even, lone, fold
-    if is_short(p):
-        short_work(p, amounts)
-        return
-    if is_disjoint(p):
-        disjoint_work(p, amounts)
-        return
     width, lanes, out, size = width_of(p), <double> lanes_of(p), or_one(last.out), <double> last.size
     results = out * lanes / width  # registers of a row of results
     strided = last.stride > 1 and out > 1
@@ -298,7 +337,7 @@ cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
         axis = &p.axes[a]
         windows *= or_one(axis.out)
         count = places(axis)
-        lone = axis.kernel > FEW and alone(p, axis, row * results * width)
+        lone = singly != NULL and singly(p, a)
         if axis.kernel > FEW and not lone:
             added += (2 * log2(<double> axis.kernel) + 2) * inner * count / or_one(axis.out)
             stores += inner
@@ -306,7 +345,7 @@ cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
         else:
             loads = taps_inside(axis)
             if lone:
-                singly += inner / row / results
+                each += inner / row / results
             if a:
                 added += loads * inner
                 stores += inner
@@ -319,7 +358,8 @@ cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
     rows = inner / row  # for each row of results, and for each tap of the first axis
     even = (before == 1 and first.kernel <= FEW and first.end - first.begin == first.out
             and <double> first.size == <double> first.out * first.stride and not kind.is_mean)
-    lone, fold = tree and alone(p, last, <double> p.lanes), tree and folded(p)
+    lone = singly != NULL and singly(p, p.rank - 1)
+    fold = lone and p.lanes == 1
     if fold:
         if not before:
             inner = loaded = 0
@@ -335,7 +375,7 @@ cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
     amounts[SUMS], amounts[SPLITS] = added, inner * splits_of(p.itemsize) if split else 0
     amounts[P_PICKS], amounts[P_TAPS] = width / lanes if picked else 0, taps
     amounts[PLAIN] = taps if apart and not converts else 0
-    amounts[EACH] = singly + (width / lanes if lone else 0)
+    amounts[EACH] = each + (width / lanes if lone and not fold else 0)
     if fold:
         amounts[FOLDS], amounts[FOLDED] = width, <double> last.kernel
     amounts[ROWS] = rows / results
@@ -347,29 +387,32 @@ cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
         amounts[P_ROOTS] = done
 
 
-cdef bint has_near_windows(const Problem* p) noexcept nogil:
-    """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
-    cdef const Axis* axis
-    cdef int a
-    for a in range(p.rank):
-        axis = &p.axes[a]
-        if <double> (axis.span if axis.out == 1 else max(axis.span, axis.stride)) - 8.0 * axis.size > 64:
-            return False
-    return True
+cdef void passes_work(const Problem* p, double* amounts) noexcept nogil:
+    work_of_passes(p, NULL, amounts)
 
 
-cdef bint fits(const Step* step, const Problem* p) noexcept nogil:
-    """Whether a step can solve the problem."""
-    return p.whole == step.whole and step.takes[p.kind] and (step.fits == NULL or step.fits(p))
+cdef void stack_work(const Problem* p, double* amounts) noexcept nogil:
+    work_of_passes(p, stacked, amounts)
 
 
-cdef double cost_of(const Step* step, const Problem* p) noexcept nogil:
+cdef void folded_work(const Problem* p, double* amounts) noexcept nogil:
+    work_of_passes(p, folded, amounts)
+
+
+cdef bint fits(int s, const Problem* p) noexcept nogil:
+    """Whether a solver can solve the problem."""
+    cdef const Solver* solver = &table[s]
+    return (p.whole == solver.whole and units[s][p.kind][p.dtype] != NULL
+            and (solver.fits == NULL or solver.fits(p)))
+
+
+cdef double cost_of(int s, const Problem* p) noexcept nogil:
     """Nanoseconds for each register full of results."""
     cdef double[MOST_AMOUNTS] amounts
     cdef double total = 0
     cdef int i
     memset(amounts, 0, sizeof(amounts))
-    step.work(p, amounts)
-    for i in range(step.amounts):
-        total += step.cost[i] * amounts[i]
+    table[s].work(p, amounts)
+    for i in range(table[s].amounts):
+        total += table[s].cost[i] * amounts[i]
     return total

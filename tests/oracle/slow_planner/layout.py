@@ -11,12 +11,12 @@ from onnxpool.planning.layout import REGISTER, compiled_for
 from onnxpool.planning.reductions import KINDS
 from onnxpool.planning.request import Request
 from onnxpool.planning.setup import Form, Stage, Tile
-from onnxpool.planning.steps import unit_of as unit_name
+from onnxpool.planning.solvers import unit_of as unit_name
 from onnxpool.windows import Axis
 
-from . import routes, steps, tiles
+from . import choice, solvers, tiles
 from .form import forms_of, joined
-from .steps import Problem, Step
+from .solvers import Problem, Solver
 
 VECTOR = 64  # bytes of the widest register
 PLANAR_ROOM, LINE_ROOM, LONG_ROOM, LONG_LANES = 1 << 17, 1 << 16, 900_000, 1 << 13
@@ -28,12 +28,12 @@ def normal(axis: Axis) -> Axis:
                 axis.dilation if axis.kernel > 1 else 1, axis.pads, axis.counts_pads)
 
 
-def problem_of(request: Request, form: Form, name: str) -> Problem:
-    """The problem for which a step of this reduction is chosen."""
+def problem_of(request: Request, form: Form, name: str, dtype: str) -> Problem:
+    """The problem for which a solver of this reduction is chosen."""
     itemsize = request.dtype.itemsize
     axes = tuple([normal(dim.windows) for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
-    return Problem(reduction=name, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
+    return Problem(reduction=name, dtype=dtype, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
                    itemsize=itemsize, acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes),
                    register=REGISTER, whole=whole, joined=joined(form, dict(request.windows)) if whole else 1)
 
@@ -42,44 +42,45 @@ def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[i
                 contiguous: bool) -> tuple[list[Form], list[Problem]]:
     """The forms of a request for these strides, and the problem of each."""
     forms = forms_of(request, x, results, contiguous, VECTOR // request.dtype.itemsize)
-    return forms, [problem_of(request, form, unit_of(request)[0]) for form in forms]
+    return forms, [problem_of(request, form, *unit_of(request)[:2]) for form in forms]
 
 
-def usual_of(problems: Sequence[Problem]) -> routes.Choice:
-    """The step and form that costs choose."""
-    return routes.choose(problems[0]) if len(problems) == 1 else routes.choose_between(*problems)
+def usual_of(problems: Sequence[Problem]) -> choice.Choice:
+    """The solver and form that costs choose."""
+    return choice.choose(problems[0]) if len(problems) == 1 else choice.choose_between(*problems)
 
 
-def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retried: str | None, contiguous: bool,
+def stages_of(problem: Problem, solver: Solver, groups: int, retried: str | None, contiguous: bool,
               share: float) -> tuple[Stage, ...]:
-    """The chosen step with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
+    """The chosen solver with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
     `retried`."""
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
-    most = steps.lanes_of(problem) if planar else lanes
-    room = PLANAR_ROOM if planar else step.room
-    least = CACHE_LINE if planar and not step.whole else step.least_lanes  # transposed lanes are adjacent in any tile
-    if not step.whole and max([axis.most for axis in axes]) > FEW:
+    most = solvers.lanes_of(problem) if planar else lanes
+    room = PLANAR_ROOM if planar else solver.room
+    singly = solver.singly(problem)
+    least = CACHE_LINE if planar and not solver.whole else solver.least_lanes or 0  # transposed lanes are adjacent in any tile
+    if not solver.whole and max([axis.most for axis in axes]) > FEW:
         room, least = LONG_ROOM if len(axes) > 1 else LINE_ROOM, CACHE_LINE
-        if step.by_axis and not planar and axes[0].kernel > FEW and steps.alone(problem, axes[0], lanes):
+        if 0 in singly and not planar and solvers.share_little(problem, axes[0], lanes):
             least = LONG_LANES
     room = int(share * room) if share * room < tiles.MOST else tiles.MOST
     # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
-    stays = not planar and step.in_place and (step.gathers or contiguous)
+    stays = not planar and solver.in_place and (solver.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
-    free = 0 if planar or (step.copies_in_room and not stays) else tiles.MOST - room
-    work = tiles.Work(axes, by_axis=stays and step.by_axis, rows=planar)
+    free = 0 if planar or (solver.copies_in_room and not stays) else tiles.MOST - room
+    works = [tiles.Work(axes, stays and solver.by_axis, planar, all_lanes) for all_lanes in (solver.least_lanes is None, False)]
 
     extents = groups, problem.items, lanes
-    least, grain = least // itemsize, VECTOR // itemsize
+    least, grain = lanes if solver.least_lanes is None else least // itemsize, VECTOR // itemsize
 
-    def stage(step: Step, reduction: str, dtype: str, room: int, alone: int = 1, together: int = 1,
+    def stage(solver: Solver, reduction: str, dtype: str, room: int, work: tiles.Work, alone: int = 1, together: int = 1,
               **limits: Any) -> Stage:
-        unit = unit_name(step.name, reduction, dtype)
+        unit = unit_name(solver.name, reduction, dtype)
 
         def volume(tile: Tile) -> int:
-            scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, lanes, problem.joined)
+            scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, lanes, problem.joined, singly)
             held = tiles.results(tile) if stays else tiles.elements(axes, tile)
-            near = tiles.reused(axes, tile) if stays and step.rereads else 0
+            near = tiles.reused(axes, tile) if stays and solver.rereads else 0
             return scratch + max(near * itemsize, held * itemsize - free)
 
         tile = divided = tiles.cut(axes, extents, volume, room, work, **limits)
@@ -87,15 +88,15 @@ def stages_of(problem: Problem, step: Step, groups: int, dtype: str, retried: st
             tile = divided = tiles.divide(axes, extents, tile, alone, work, least, grain)
         if together > alone:
             divided = tiles.divide(axes, extents, tile, together, work, least, grain)
-        return Stage(unit, step.by_axis, step.gathers and not planar, step.shares and not planar, step.divides, tile,
+        return Stage(unit, solver.by_axis, solver.gathers and not planar, solver.shares and not planar, solver.divides, tile,
                      divided)
 
-    first = stage(step, problem.reduction, dtype, room, *tiles.tasks_of(axes, extents), lane_values=(least, most),
+    first = stage(solver, problem.reduction, problem.dtype, room, works[0], *tiles.tasks_of(axes, extents), lane_values=(least, most),
                   grain=grain)
     if retried is None:
         return (first,)
-    other, reduction = steps.retry_of(step, problem, retried)
-    return first, stage(other, reduction, retried, max(room, LONG_ROOM), within=first.tile)
+    other, reduction = solvers.retry_of(solver, problem, retried)
+    return first, stage(other, reduction, retried, max(room, LONG_ROOM), works[1], within=first.tile)
 
 
 def seen(form: Form) -> Form:
@@ -111,16 +112,15 @@ def unit_of(request: Request) -> tuple[str, str, orders.Order]:
     return compiled_for(request.reduction, request.dtype, is_long)
 
 
-def dtypes_of(request: Request) -> tuple[str, str | None]:
-    """The dtypes of the units of a request, and of those that compute suspect results again, if any are needed."""
+def retried_of(request: Request) -> str | None:
+    """The dtype of the units that compute suspect results again, if any are needed."""
     name, dtype, _ = unit_of(request)
     own = "bfloat16" if dtype == "float16" and request.dtype.kind != "f" else dtype
-    return dtype, own if name == request.reduction.name and ranges.retries(request.reduction, own) else None
+    return own if name == request.reduction.name and ranges.retries(request.reduction, own) else None
 
 
-def stages_for(request: Request, problem: Problem, step: Step, form: Form, contiguous: bool,
+def stages_for(request: Request, problem: Problem, solver: Solver, form: Form, contiguous: bool,
                share: float) -> tuple[Stage, ...]:
-    """The stages of a step that solves a problem."""
+    """The stages of a solver of a problem."""
     groups = math.prod([dim.size for dim in form.groups])
-    dtype, retried = dtypes_of(request)
-    return stages_of(problem, step, groups, dtype, retried, contiguous, share)
+    return stages_of(problem, solver, groups, retried_of(request), contiguous, share)

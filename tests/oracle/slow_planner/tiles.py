@@ -1,4 +1,4 @@
-"""Tiles: how many windows along each axis, items and lanes a step processes at a time.
+"""Tiles: how many windows along each axis, items and lanes a solver processes at a time.
 
 Tiles never change a bit of a result. They determine the working set, and how threads can share the work.
 """
@@ -66,12 +66,14 @@ class Work:
         also reads padding, and writes its results.
     rows : bool
         Whether rows stay whole while there are several of them, because a transposition reads their places in order.
+    all_lanes : bool
+        Whether lanes are not cut.
     """
 
-    __slots__ = ("axes", "by_axis", "rows")
+    __slots__ = ("all_lanes", "axes", "by_axis", "rows")
 
-    def __init__(self, axes: Sequence[Axis], by_axis: bool, rows: bool) -> None:
-        self.axes, self.by_axis, self.rows = axes, by_axis, rows
+    def __init__(self, axes: Sequence[Axis], by_axis: bool, rows: bool, all_lanes: bool = False) -> None:
+        self.axes, self.by_axis, self.rows, self.all_lanes = axes, by_axis, rows, all_lanes
 
     def halves(self, windows: Sequence[int]) -> list[float]:
         """The work of two halves relative to the whole, for each axis along which windows can be halved."""
@@ -115,7 +117,7 @@ def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]
         return 1, Tile((items + 1) // 2, windows, lanes)
     ways = work.halves(windows)
     more = min(ways, default=math.inf)
-    by_lanes = HALVED_LANES if lanes >= 2 * least else 2 if lanes > 1 else math.inf
+    by_lanes = math.inf if work.all_lanes or lanes <= 1 else HALVED_LANES if lanes >= 2 * least else 2
     if by_lanes < more:
         half = ceil_div(lanes, 2 * grain) * grain if lanes >= 2 * least else ceil_div(lanes, 2)
         return by_lanes, Tile(items, windows, half)

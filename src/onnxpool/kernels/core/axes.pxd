@@ -10,7 +10,7 @@ cdef inline int set_axis(Axis* axis, source) except -1:
     axis.stride = stride if axis.out > 1 else 1
     axis.pad, axis.pad_end = source.pads
     axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
-    axis.most = source.most
+    axis.most, axis.singly = source.most, False
     axis.wide = (<double> axis.out * stride + <double> axis.kernel * dilation + axis.size + axis.pad + axis.pad_end
                  >= 2.0**62)
     axis.span = 1 + (axis.kernel - 1) * axis.dilation if not axis.wide else padded(axis, 1)

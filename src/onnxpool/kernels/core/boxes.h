@@ -19,7 +19,7 @@ typedef struct {
     ptrdiff_t n[MOST_COPIED], from_stride[MOST_COPIED], to_stride[MOST_COPIED];
 } Copy;
 
-typedef void (*CopyStep)(const Copy *copy);
+typedef void (*CopyLoops)(const Copy *copy);
 
 #define COPY_EACH(type, turned)                                     \
     for (ptrdiff_t i = 0; i < n; i++, from += from_stride, to += to_stride) { \

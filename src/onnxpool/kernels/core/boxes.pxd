@@ -14,6 +14,6 @@ cdef extern from "boxes.h" nogil:
         Py_ssize_t* from_stride
         Py_ssize_t* to_stride
 
-    ctypedef void (*CopyStep)(const Copy* copy) noexcept
+    ctypedef void (*CopyLoops)(const Copy* copy) noexcept
     void copy_each(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride, Py_ssize_t n,
                    Py_ssize_t itemsize, bint swapped) noexcept

@@ -37,7 +37,7 @@ enum { KEEPS = 0 };
 #endif
 
 /* ORDERED: the order of taps matters, so that parts of a window are summed separately. IDEMPOTENT: a tap may count more
- * than once. DIVIDES: totals are divided by the number of their taps. FREQUENT: loops that are only faster are worth
+ * than once. DIVIDES: totals are divided by the number of their taps. FREQUENT: constants that are only faster are worth
  * their space. */
 #if defined(REDUCTION_max)
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
@@ -51,12 +51,7 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
-/* The baseline of x86-64 serves old processors only, so it has no loops that are only faster. */
-#if defined(__x86_64__) && !defined(__AVX2__)
-#define BASELINE
-#endif
-/* Loops of norms are longer, and rare. */
-#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_extremum) && !defined(BASELINE)
+#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_extremum)
 enum { FREQUENT = 1 };
 #else
 enum { FREQUENT = 0 };
@@ -275,7 +270,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
         return BLEND(vec_t, v != v, vec_none(), v * v);
     if (rule->p < 0)
         return vec_valid_powers(v, -rule->p);
-#if defined(STEP_whole) /* elsewhere, roots take longer than a call */
+#if defined(LOOPS_whole) /* elsewhere, roots take longer than a call */
     if (rule->p == 3)
         return v * v * magnitude;
 #endif
@@ -576,20 +571,6 @@ INLINE vec_t vec_load_neighbours(const elem_t *x, const Rule *rule) { return vec
 INLINE vec_t vec_without(vec_t sum, vec_t part) { (void)part; return sum; } /* never called */
 #endif
 
-/* DISJOINT: loops for windows that share no place are worth their space. */
-#if defined(RETRY) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
-enum { DISJOINT = 0 };
-#else
-enum { DISJOINT = 1 };
-#endif
-
-/* RARELY: loops that are only faster would cost more space than they are worth. */
-#if defined(RETRY) || defined(BASELINE)
-enum { RARELY = 1 };
-#else
-enum { RARELY = 0 };
-#endif
-
 /* AS_STORED: an accumulator is an element as it is in memory. */
 #if (defined(REDUCTION_max) && !defined(REDUCTION_extremum) && !defined(OF_HALVES)) || \
     (defined(REDUCTION_mean) && (defined(OF_FLOATS) || defined(OF_DOUBLES)))
@@ -697,30 +678,4 @@ RARE void vec_finish_few(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t
     vec_finish_part(y, n, total, count, inverse, rule);
 }
 
-#include "picks.h"
-
-/* ---- Rows that fit into a few registers. SHORT: there is a loop for them. */
-#if defined(__AVX512BW__) && (defined(REDUCTION_max) || defined(REDUCTION_mean))
-enum { SHORT = FREQUENT && sizeof(acc_t) > 1 };
-/* The elements [low, high) of a register; loads read no others, and other lanes are the identity. */
-typedef struct { uint64_t bytes; vec_t ones; } within_t;
-INLINE within_t within_of(ptrdiff_t low, ptrdiff_t high) {
-    low = low < 0 ? 0 : low > (ptrdiff_t)LANES ? (ptrdiff_t)LANES : low;
-    high = high < low ? low : high > (ptrdiff_t)LANES ? (ptrdiff_t)LANES : high;
-    const uint64_t bytes = FIRST_BYTES(high * sizeof(elem_t)) & ~FIRST_BYTES(low * sizeof(elem_t));
-    return (within_t){bytes, vec_ones(low, high)};
-}
-INLINE vec_t vec_load_within(const elem_t *x, within_t within, const Rule *rule) {
-    elem_t part[PART_ROOM];
-    if (AS_STORED && ORDERED) /* maxima take 0.85 of the time without this (Zen 5) */
-        return (vec_t)_mm512_mask_loadu_epi8((__m512i)vec_none(), within.bytes, x);
-    read_masked(part, x, within.bytes, PART_BYTES);
-    return vec_keep(vec_load(part, rule), within.ones);
-}
-#else
-enum { SHORT = 0 };
-typedef struct { int unused; } within_t;
-INLINE within_t within_of(ptrdiff_t low, ptrdiff_t high) { (void)low, (void)high; return (within_t){0}; }
-INLINE vec_t vec_load_within(const elem_t *x, within_t within, const Rule *rule) { (void)within; return vec_load(x, rule); }
-#endif
 #endif

@@ -12,13 +12,8 @@ cdef extern from "element.h" nogil:
         pass
     ctypedef struct seen_t:
         pass
-    ctypedef struct picks_t:
-        pass
-    ctypedef struct within_t:
-        pass
     enum:
         LANES
-        DISJOINT
         DIVIDES
         EXACT
         IDEMPOTENT
@@ -26,9 +21,6 @@ cdef extern from "element.h" nogil:
         FREQUENT
         KEEPS
         AS_STORED
-        PICKS
-        SHORT
-        RARELY
     vec_t vec_load(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_briefly(const elem_t* x, const Rule* rule) noexcept
     vec_t vec_load_few(const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept
@@ -37,12 +29,6 @@ cdef extern from "element.h" nogil:
     void vec_phases(vec_t* ones, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t phases) noexcept
     vec_t vec_keep(vec_t v, vec_t ones) noexcept
     void copy_within(elem_t* y, Py_ssize_t n, Py_ssize_t low, const elem_t* x, Py_ssize_t count) noexcept
-    void picks_of(picks_t* picks, const uint8_t* lanes) noexcept
-    void picks_of_windows(picks_t* picks, Py_ssize_t lanes, Py_ssize_t stride, Py_ssize_t taps) noexcept
-    vec_t vec_pick(vec_t first, vec_t second, const picks_t* picks) noexcept
-    vec_t vec_replace(vec_t first, vec_t second, const picks_t* picks) noexcept
-    within_t within_of(Py_ssize_t low, Py_ssize_t high) noexcept
-    vec_t vec_load_within(const elem_t* x, within_t within, const Rule* rule) noexcept
     vec_t vec_read(const acc_t* x) noexcept
     void vec_write(acc_t* y, vec_t v) noexcept
     vec_t vec_merge(vec_t earlier, vec_t later) noexcept

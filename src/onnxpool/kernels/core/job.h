@@ -1,4 +1,4 @@
-/* The arguments of a step. Strides are in elements, unless a comment says otherwise. */
+/* The arguments of loops. Strides are in elements, unless a comment says otherwise. */
 #ifndef ONNXPOOL_JOB_H
 #define ONNXPOOL_JOB_H
 
@@ -20,6 +20,7 @@ typedef struct {
     ptrdiff_t most;                            /* taps of a window that can be inside */
     int counts_pads;                           /* whether padding counts in the divisor of means */
     int wide;                                  /* whether sums and products of these numbers may exceed 64 bits */
+    int singly;                                /* whether the solver reduces its windows one by one, not as shared trees */
 } Axis;
 
 /* One window: its first tap inside the array, the number of taps inside, and the divisor of a mean. */
@@ -213,7 +214,7 @@ typedef struct {
     ptrdiff_t outer[ONNXPOOL_MOST_AXES], axis[ONNXPOOL_MOST_AXES];
 } Array;
 
-/* A tile: a part of the result, and the elements that it is computed from. A step loops over its items. */
+/* A tile: a part of the result, and the elements that it is computed from. Loops reduce one of its items after the other. */
 typedef struct {
     const Axis *axis;
     int rank;
@@ -232,7 +233,7 @@ typedef struct {
     const ptrdiff_t *index_stride;
     const ptrdiff_t *pace;                     /* index stride of each axis */
     int64_t base, base_item, base_lane;        /* index of the first element; index strides of items and lanes */
-    const Array *strided;                      /* the strides of x, if the step itself copies elements; else NULL */
+    const Array *strided;                      /* the strides of x, if loops themselves copy elements; else NULL */
     ptrdiff_t far;                             /* bytes of elements that loops may prefetch, as no core's own cache holds them; or 0 */
     /* Where several threads share a tile: the share of this call, out of `shares`; or `shares` itself, for the call that
      * joins the totals of all shares and finishes them. Without a sharing, `shares` is 0. */
@@ -257,7 +258,7 @@ static inline void fetch(const void *x, ptrdiff_t bytes) {
         __builtin_prefetch((const char *)x + i);
 }
 
-typedef void (*Step)(Tile *tile);
-typedef ptrdiff_t (*Scratch)(const Tile *tile); /* the scratch memory in bytes that a step needs for a tile */
+typedef void (*Loops)(Tile *tile);
+typedef ptrdiff_t (*Scratch)(const Tile *tile); /* the scratch memory in bytes that loops need for a tile */
 
 #endif

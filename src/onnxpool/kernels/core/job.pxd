@@ -1,4 +1,4 @@
-"""The arguments of a step; see job.h."""
+"""The arguments of loops; see job.h."""
 from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from "job.h" nogil:
@@ -6,7 +6,7 @@ cdef extern from "job.h" nogil:
 
     ctypedef struct Axis:
         Py_ssize_t size, out, kernel, stride, dilation, pad, pad_end, begin, end, span, most
-        int counts_pads, wide
+        int counts_pads, wide, singly
 
     ctypedef struct Window:
         Py_ssize_t first, taps, skipped, divisor
@@ -76,7 +76,7 @@ cdef extern from "job.h" nogil:
     Py_ssize_t ceil_div(Py_ssize_t a, Py_ssize_t b) noexcept
     Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t unit) noexcept
     void fetch(const void* x, Py_ssize_t bytes) noexcept
-    ctypedef void (*Step)(Tile* tile) noexcept
+    ctypedef void (*Loops)(Tile* tile) noexcept
     ctypedef Py_ssize_t (*Scratch)(const Tile* tile) noexcept
 
 cdef extern from "shared_constants.h" nogil:  # made of constants.py
@@ -85,3 +85,4 @@ cdef extern from "shared_constants.h" nogil:  # made of constants.py
         FEW "ONNXPOOL_FEW"
         LEAST_SLIDING "ONNXPOOL_LEAST_SLIDING"
         MOST_AXES "ONNXPOOL_MOST_AXES"
+        MOST_RUNS "ONNXPOOL_MOST_RUNS"

@@ -1,4 +1,4 @@
-/* leaf_t: the registers in which the step `whole` reduces up to 8 rows to one. A leaf has the lanes of two registers of
+/* leaf_t: the registers in which `whole` reduces up to 8 rows to one. A leaf has the lanes of two registers of
  * accumulators. Sums of MOST_WORDS bytes fit into 16 bits, so a single register holds those, in any order (WORDS). */
 #ifndef ONNXPOOL_LEAVES_H
 #define ONNXPOOL_LEAVES_H

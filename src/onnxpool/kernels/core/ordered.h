@@ -1,4 +1,4 @@
-/* The elements of steps/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of
+/* The elements of loops/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of
  * bytes. element.h includes this. A total is a value and a place. Maxima have a total order: first NaNs, then the greater
  * value, then the smaller place. Sums have no place, and their order is that of their taps.
  */

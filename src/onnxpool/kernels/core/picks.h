@@ -1,18 +1,14 @@
 /* Lanes that are picked from any lanes of two registers. `picks_of` lists them: those of the second register follow
  * those of the first one. `vec_replace` is the same where all lanes that are picked from the first register keep their
- * places. PICKS: how many of these a register of results may take before scratch memory is faster. */
+ * places. */
 #ifndef ONNXPOOL_PICKS_H
 #define ONNXPOOL_PICKS_H
 
-/* Norms take so long that this would gain little. */
-#if defined(RETRY) || defined(REDUCTION_norm) || defined(PAIRS) || defined(BASELINE)
-#define NEVER_PICKED
-#endif
+#include "element.h"
 
 #define COLD static __attribute__((noinline, cold)) /* optimised for size */
 
-#if !defined(NEVER_PICKED) && defined(__AVX512BW__)
-enum { PICKS = 12 };
+#if defined(__AVX512BW__)
 /* Bytes are picked as halves of words: those at even places, and those at odd ones. */
 typedef struct { __m512i lanes, odd, halves, odd_halves; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
@@ -44,8 +40,7 @@ COLD void picks_of(picks_t *picks, const uint8_t *from) {
         picks->halves = READ(__m512i, halves[0]), picks->odd_halves = READ(__m512i, halves[1]);
 }
 
-#elif !defined(NEVER_PICKED) && defined(__AVX2__)
-enum { PICKS = 6 };
+#elif defined(__AVX2__)
 /* Lanes of 32 bits are picked from each register, and smaller ones from each half of each register. */
 typedef struct { __m256i halves[4], lanes, is_second; } picks_t;
 INLINE __m256i picked_halves(__m256i v, const __m256i *halves) {
@@ -79,8 +74,7 @@ COLD void picks_of(picks_t *picks, const uint8_t *from) {
     picks->lanes = READ(__m256i, lanes), picks->is_second = READ(__m256i, is_second);
 }
 
-#elif !defined(NEVER_PICKED) && defined(NEON)
-enum { PICKS = 12 };
+#elif defined(NEON)
 typedef struct { uint8x16_t bytes; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
     const uint8x16x2_t both = {{(uint8x16_t)first, (uint8x16_t)second}};
@@ -94,8 +88,7 @@ COLD void picks_of(picks_t *picks, const uint8_t *from) {
     picks->bytes = vld1q_u8(bytes);
 }
 
-#else
-enum { PICKS = 0 };
+#else /* PICKS is 0, so that nothing is picked */
 typedef struct { int unused; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) { (void)second, (void)picks; return first; }
 #define vec_replace vec_pick

@@ -1,9 +1,6 @@
 """The rows of windows of a tile of at most three axes, for loops that need no scratch memory."""
 from .element cimport elem_t
-from .job cimport FEW, Axis, Run, Tile, Window, run_at, window_at
-
-cdef enum:
-    MOST_RUNS = 2 * FEW  # of rows: a window that overhangs an end is a run of its own
+from .job cimport MOST_RUNS, Axis, Run, Tile, Window, run_at, window_at
 
 cdef struct RowRun:
     # Neighbouring rows whose windows read the same taps along the row axis, the one before the last.
@@ -23,28 +20,6 @@ cdef struct Planes:
     double count
     const elem_t* x                # place 0 and window 0 of the last axis
     elem_t* y
-
-
-cdef inline bint is_covered(const Axis* axis) noexcept nogil:
-    """Whether every window has a tap inside, and few taps."""
-    return (not axis.wide and axis.kernel <= FEW and axis.dilation <= axis.size and axis.pad < axis.span
-            and (axis.out - 1) * axis.stride - axis.pad < axis.size)
-
-
-cdef inline Py_ssize_t borders(const Axis* axis) noexcept nogil:
-    """The number of windows that overhang an end."""
-    return axis.out - max(0, axis.end - axis.begin)
-
-
-cdef inline bint has_planes(const Tile* tile) noexcept nogil:
-    """Whether these rows can be listed."""
-    cdef int a
-    if tile.rank > 3 or (tile.rank > 1 and borders(&tile.axis[tile.rank - 2]) >= MOST_RUNS):
-        return False
-    for a in range(tile.rank):
-        if not is_covered(&tile.axis[a]):
-            return False
-    return True
 
 
 cdef inline void list_runs(Planes* p, const Axis* axis, Py_ssize_t x_stride) noexcept nogil:

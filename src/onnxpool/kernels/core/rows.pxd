@@ -5,10 +5,9 @@ from libc.string cimport memcpy
 from .element cimport (
     DIVIDES,
     EXACT,
-    FREQUENT,
     IDEMPOTENT,
+    KEEPS,
     LANES,
-    RARELY,
     Block,
     Ends,
     acc_t,
@@ -38,8 +37,6 @@ cdef enum:
     STRIP = 24576         # bytes of a strip
     PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one,
     PART = 16384          # and of their accumulators
-    LONG = 512            # minimum bytes of a window whose maximum is found in registers; half those of a sum
-    LEAST = 2             # minimum number of vectors of such a row
     MOST_FRESH = 3        # maximum new taps of windows whose sums are those of the windows before them, changed
     SLOTS = 4             # kinds of rows whose divisors are kept (along.pxd)
 
@@ -80,14 +77,7 @@ cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
 cdef inline bint is_alone(const Axis* axis) noexcept nogil:
     """Whether the windows of an axis are reduced one by one, because they share few places. Otherwise, each place is
     loaded twice, added and stored on every level of the tree."""
-    return not RARELY and is_tree(axis) and (axis.out == 1 or axis.kernel <= 2 * bits_of(axis.kernel) * axis.stride)
-
-
-cdef inline bint is_folded(const Axis* axis) noexcept nogil:
-    """Whether windows of adjacent elements are long enough, and share few enough of them, to be reduced one by one."""
-    cdef Py_ssize_t size = axis.kernel * sizeof(acc_t)
-    return (FREQUENT and axis.dilation == 1 and size >= (LONG if IDEMPOTENT else 2 * LONG)
-            and (axis.out == 1 or axis.kernel <= 2 * axis.stride))
+    return not KEEPS and axis.singly
 
 
 cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
@@ -106,8 +96,8 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
         if axis.span == axis.kernel <= axis.stride and tile.rank <= 2 and layout.high - layout.low == layout.places:
             layout.joined = axis.kernel
     layout.picked = strided and not layout.split
-    layout.folded = tile.all_lanes == 1 and is_folded(axis)
-    layout.alone = layout.folded or tile.most_lanes >= LEAST * LANES and is_alone(axis)
+    layout.alone = is_alone(axis)
+    layout.folded = layout.alone and tile.all_lanes == 1
     if layout.alone and last == 0:  # a row of results, because elements are not loaded before they are reduced
         layout.begin, layout.places, layout.low, layout.high = 0, windows, 0, 1
     # Rows, and their phases, are whole vectors. Short rows are not rounded up: values written past one are overwritten.
@@ -177,10 +167,7 @@ cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
     cdef bint tree = starts_as_tree(tile)
     cdef const Axis* axis
     cdef Py_ssize_t windows = tile.end[last] - tile.begin[last], segments, near = NEAR // <Py_ssize_t> sizeof(acc_t)
-    cdef Py_ssize_t piece = tile.lanes
     lay_last(tile, layout)
-    if tile.x_stride == NULL or tile.x_stride[last] == tile.lanes:
-        piece *= layout.places
     for a in range(last):
         axis = &tile.axis[a]
         layout.rows[a].windows = tile.end[a] - tile.begin[a]
@@ -188,8 +175,7 @@ cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
         layout.rows[a].begin = tile.begin[a] * axis.stride - axis.pad
         if not is_tree(&tile.axis[a]):
             layout.rows[a].n = min(layout.rows[a].n, axis.size)
-        layout.rows[a].alone = is_alone(axis) and piece >= LEAST * LANES
-        piece = layout.pitch
+        layout.rows[a].alone = is_alone(axis)
     layout.part = round_up(min(piece_of(), rows_from(layout, 1, last) * layout.pitch), LANES) + LANES
     layout.block = largest_block(layout, last)
     layout.chunk = layout.rows[0].windows if last else 1

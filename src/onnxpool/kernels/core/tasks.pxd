@@ -1,8 +1,8 @@
-"""Tasks: cuts a job into tiles, and copies the arrays of a tile where their strides do not suit the step."""
+"""Tasks: cuts a job into tiles, and copies the arrays of a tile where their strides do not suit the loops."""
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from .boxes cimport MOST_COPIED, Copy, CopyStep
+from .boxes cimport MOST_COPIED, Copy, CopyLoops
 from .extremes cimport Extremes, has_extreme
 from .floats cimport OVERFLOWED, clear_exceptions, count_again, exceptions_raised, gather_exceptions
 from .interrupts cimport Interrupts, interrupted
@@ -11,9 +11,9 @@ from .job cimport (
     MOST_AXES,
     Array,
     Axis,
+    Loops,
     Rule,
     Scratch,
-    Step,
     Tile,
     Window,
     ceil_div,
@@ -28,8 +28,8 @@ cdef enum:
 
 cdef struct Job:
     # x[groups, item, axes, lane], and how it is cut into tiles. Arrays without a size have one value per axis.
-    Step step
-    CopyStep copy
+    Loops loops
+    CopyLoops copy
     Axis* axis
     int rank, joined
     Py_ssize_t groups, items, lanes
@@ -40,24 +40,24 @@ cdef struct Job:
     Py_ssize_t* outer_place              # index strides of each dimension: of groups,
     Py_ssize_t* place                    # of axes,
     Py_ssize_t item_place, lane_place    # of items and of lanes
-    bint x_rows, y_rows                  # whether the step needs contiguous rows of elements, and of results
+    bint x_rows, y_rows                  # whether loops need contiguous rows of elements, and of results
     bint gathers                         # whether it copies strided elements itself
     bint shares                          # whether several threads can share a tile
     bint branches                        # whether sums branch on values, even on those that no window reads
     Py_ssize_t itemsize, acc_bytes
     Py_ssize_t tasks
     Py_ssize_t x_room, y_room, index_room  # bytes for the copies of a tile, if arrays are apart
-    Py_ssize_t scratch                   # bytes that the step needs
+    Py_ssize_t scratch                   # bytes that loops need
     int exceptions                       # floating-point exceptions after which results may be wrong
     const Job* retry                     # the job that recomputes such results, or NULL
     Extremes extremes                    # magnitudes that can take a sum out of its range
-    bint retries                         # whether this job is a retry, whose step reads the results so far
+    bint retries                         # whether this job is a retry, whose loops read the results so far
 
 cdef struct Call:
     Array x, y, indices
     Rule rule
     Interrupts* signals                  # NULL if nothing may interrupt the call
-    bint x_apart, y_apart, indices_apart  # whether an array must be copied for any step
+    bint x_apart, y_apart, indices_apart  # whether an array must be copied for any loops
     bint x_gaps, y_gaps                  # whether places of a row are not adjacent
     Py_ssize_t* again                    # counts tiles that are computed again, for tests
     int* overflowed                      # not 0 after an overflow of a sum that nothing recomputes; or NULL
@@ -335,7 +335,7 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
         tile.base_item, tile.base_lane = job.item_place, job.lane_place
         tile.base = (offset_of(job, ranges.group, job.outer_place) + ranges.item * tile.base_item
                      + ranges.lane * tile.base_lane)
-    job.step(&tile)
+    job.loops(&tile)
     raised = take_exceptions(job.exceptions)
     if sharing != NULL:
         gather_exceptions(sharing.raised, raised)
@@ -349,7 +349,7 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
         count_again(call.again)
         careful = call.rule
         careful.careful, tile.rule = 1, &careful
-        job.step(&tile)
+        job.loops(&tile)
         raised |= take_exceptions(job.exceptions)
     if y_apart:
         job.copy(&copy)

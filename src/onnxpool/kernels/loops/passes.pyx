@@ -5,7 +5,8 @@ each loop processes all of them before the next one begins. Rows hold identities
 the last axis need no special cases at borders. Up to FEW taps are added in sequence. More taps form an aligned binary
 tree, whose parts are shared by neighbouring windows: level by level, each place gets the part that begins there, and
 each window adds the parts of the levels that are set bits of its number of taps. Where windows of many taps share few
-places and rows are long, each is reduced on its own (`core/stack.pxd`): 8 rows at a time, in long pieces.
+places and rows are long, each is reduced on its own (`core/stack.pxd`): 8 rows at a time, in long pieces. The solvers
+`stack` and `folded` do so along the axes that planning marks; `folded` reduces the windows along rows in registers.
 """
 from libc.string cimport memcpy
 
@@ -15,10 +16,7 @@ from ..core.element cimport (
     AS_STORED,
     DIVIDES,
     EXACT,
-    FREQUENT,
     LANES,
-    PICKS,
-    Woven,
     Woven4,
     acc_t,
     elem_t,
@@ -33,16 +31,6 @@ from ..core.element cimport (
     vec_write,
 )
 from ..core.empty cimport finish_outside
-from ..core.disjoint cimport (
-    PICKED,
-    SPLIT,
-    SUMMED,
-    Disjoint,
-    is_disjoint,
-    pool_groups,
-    pool_singly,
-    prepare_disjoint,
-)
 from ..core.folds cimport reduce_adjacent
 from ..core.job cimport (
     MOST_AXES,
@@ -60,8 +48,7 @@ from ..core.job cimport (
     wide_window_at,
     window_at,
 )
-from ..core.phases cimport Triple, group_t, load_split
-from ..core.planes cimport Planes, RowRun, next_run, start_planes
+from ..core.phases cimport load_split
 from ..core.rows cimport (
     AHEAD,
     MOST_FRESH,
@@ -84,7 +71,6 @@ from ..core.rows cimport (
     strip_of,
     sum_all,
 )
-from ..core.short cimport is_short, pool_short
 from ..core.stack cimport Stack, begin_after, pop_total, push_rows
 
 
@@ -675,79 +661,11 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
             rows = next_rows
 
 
-cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
-                      Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
-    """Pool windows that share no place. If they are 2x2, their numbers of taps are constants."""
-    cdef Py_ssize_t column = planes.rows[planes.run].taps
-    cdef bint square = group_t is Woven and d.taps == column == 2 and planes.lines == 1
-    if PICKS and d.lanes > 1:
-        if (FREQUENT or EXACT) and square:
-            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED)
-        else:
-            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, PICKED)
-    elif (FREQUENT or EXACT) and square:
-        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT)
-    elif group_t is not Triple:
-        pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, SPLIT)
-
-
-cdef void pool_rows(const Disjoint* d, const Planes* planes, const Tile* tile) noexcept nogil:
-    """Pool a run of rows. The last group of its last rows may read past the elements: its windows are pooled singly."""
-    cdef const RowRun* run = &planes.rows[planes.run]
-    cdef const elem_t* x = planes.x + run.x
-    cdef elem_t* y = planes.y + run.y
-    cdef Py_ssize_t windows = d.end - d.begin, rows = run.n, many = rows, last = tile.rank - 1, w, _
-    # What rows read, from place 0 on, up to the end of their last group.
-    cdef Py_ssize_t reach = ((run.taps - 1) * planes.tap + (planes.lines - 1) * planes.line
-                             + (d.end * d.stride - d.axis.pad) * d.lanes - d.group + LANES)
-    while many and x + (many - 1) * planes.x_row + reach > d.limit:
-        many -= 1
-    while rows:
-        if not many:
-            many, windows = 1, windows - d.group // d.lanes
-            if windows * d.lanes < d.group:
-                windows = 0
-        if d.stride == 2:
-            pool_inside(<Woven*> NULL, d, planes, x, y, many, windows)
-        elif d.stride == 3:
-            pool_inside(<Triple*> NULL, d, planes, x, y, many, windows)
-        else:
-            pool_inside(<Woven4*> NULL, d, planes, x, y, many, windows)
-        for _ in range(many):
-            w = tile.begin[last]
-            while True:
-                if w == d.begin:
-                    w += windows
-                if w == tile.end[last]:
-                    break
-                pool_singly(d, planes, x, y, w)
-                w += 1
-            x += planes.x_row
-            y += planes.y_row
-        rows, many, windows = rows - many, 0, d.end - d.begin
-
-
-cdef void pool_disjoint(const Tile* tile) noexcept nogil:
-    """Pool all rows of a tile."""
-    cdef Planes planes
-    cdef Disjoint d
-    prepare_disjoint(tile, &d)
-    start_planes(&planes, tile)
-    while next_run(&planes):
-        pool_rows(&d, &planes, tile)
-
-
 cdef void pool_tile(const Tile* tile) noexcept nogil:
     cdef Py_ssize_t item = 0
     cdef Layout layout
     cdef Along along
     cdef Columns c
-    if is_short(tile):
-        pool_short(tile)
-        return
-    if is_disjoint(tile):
-        pool_disjoint(tile)
-        return
     lay_out(tile, &layout)
     prepare_along(tile, &layout, &along)
     merge_axes(tile, &layout)

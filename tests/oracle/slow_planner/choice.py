@@ -1,23 +1,22 @@
-"""Routes: choosing the step that solves a problem, and whether strided channels are made adjacent for it."""
+"""Choosing the solver of a problem, and whether strided channels are made adjacent for it."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from onnxpool.planning.costs import COSTS, MOVED
 from onnxpool.planning.ways import Forced
 
-from .steps import MOVES, STEPS, Problem, Step, taps_inside
+from .solvers import MOVES, SOLVERS, Problem, Solver, first_of_families, taps_inside
 
 TILE = 512  # places of a tile whose channels are made adjacent
 
 
 class Choice(NamedTuple):
-    """A step that solves a problem."""
+    """A solver of a problem."""
 
     problem: Problem
-    step: Step
-    cost: float  # cost of each register full of results; infinite if the step has no costs
+    solver: Solver
+    cost: float  # cost of each register full of results; infinite if the solver has no costs
 
 
 def moved(problem: Problem) -> float:
@@ -45,33 +44,32 @@ def halo(problem: Problem) -> float:
     return times
 
 
-def fitting(problem: Problem) -> list[Step]:
-    """The steps that fit, or only the one that is forced."""
-    steps = [step for step in STEPS if step.fits(problem)]
-    return steps if Forced.step is None else [step for step in steps if step.name == Forced.step] or steps
+def fitting(problem: Problem) -> list[Solver]:
+    """The first solver that fits of each family, or only the one that is forced."""
+    solvers = [solver for solver in SOLVERS if solver.fits(problem)]
+    return [solver for solver in solvers if solver.name == Forced.solver] or first_of_families(solvers)
 
 
-def choose(problem: Problem, steps: Sequence[Step] | None = None) -> Choice:
-    """The cheapest of the steps, by default of those that fit, or the first one if none has costs."""
-    steps = steps or fitting(problem)
-    chosen, least = steps[0], math.inf
-    for step in steps:
-        if step.name in COSTS[problem.register]:
-            cost = step.cost(problem)
+def choose(problem: Problem) -> Choice:
+    """The cheapest of the solvers that fit, or the first one if none has costs."""
+    solvers = fitting(problem)
+    chosen, least = solvers[0], math.inf
+    for solver in solvers:
+        if solver.file in COSTS[problem.register]:
+            cost = solver.cost(problem)
             if cost < least:
-                chosen, least = step, cost
+                chosen, least = solver, cost
     return Choice(problem, chosen, least)
 
 
 def choose_between(rows: Problem, lanes: Problem) -> Choice:
-    """The cheaper of two forms, which the same steps fit: reducing items row by row, or strided lanes made adjacent."""
+    """The cheaper of two forms: reducing items row by row, or strided lanes made adjacent."""
     if Forced.lanes is not None:
         return choose(lanes if Forced.lanes else rows)
-    steps = fitting(rows)
-    by_rows = choose(rows, steps)
+    by_rows = choose(rows)
     moving = COSTS[lanes.register][MOVED][""] * moved(lanes)
     if moving >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
-    by_lanes = choose(lanes, steps)
+    by_lanes = choose(lanes)
     cost = by_lanes.cost + moving
     return by_lanes if cost < by_rows.cost and cost * halo(lanes) < by_rows.cost else by_rows

@@ -4,7 +4,7 @@ Taps of the first axis are reduced first, then those of the next one. If the ord
 axis are reduced as a binary tree: pairs, then pairs of pairs. The tree is aligned at the first tap of the window, even
 if that lies in the padding.
 """
-from ..core.cursor cimport advance
+from ..core.cursor cimport Row, advance, find_row
 from ..core.element cimport (
     DIVIDES,
     Divisor,
@@ -27,8 +27,7 @@ from ..core.element cimport (
 )
 from ..core.empty cimport finish_without_taps
 from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
-from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, Window, fetch, run_at, tap_distance, window_at
-from ..core.slide cimport Slide, can_slide, prepare_slide, slide_room, slide_row
+from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, fetch, run_at, tap_distance
 
 cdef enum:
     LEVELS = 64  # levels of a tree: the bits of a place, counted with the padding
@@ -347,36 +346,21 @@ cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y) noexcept nogil
     """Pool all windows of an item, one row along the last axis after the other."""
     cdef int last = tile.rank - 1, a, place
     cdef Py_ssize_t[MOST_AXES] at
-    cdef const elem_t* source
-    cdef elem_t* target
-    cdef double count
-    cdef Window window
+    cdef Row row
     cdef Taps t
-    cdef Slide slide
-    cdef bint slides = can_slide(tile), empty
     prepare(tile, &t)
-    if slides:
-        prepare_slide(tile, &slide)
     for a in range(last):
         at[a] = tile.begin[a]
     while True:
-        source, target, count, empty = x, y, 1, False
-        for a in range(last):
-            window = window_at(&tile.axis[a], at[a])
-            place = a + (t.last == 0)
-            t.n[place], t.skipped[place] = window.taps, window.skipped
-            source += window.first * tile.x_stride[a]
-            target += at[a] * tile.y_stride[a]
-            count *= window.divisor
-            empty |= window.taps == 0
-        if empty:
-            finish_without_taps(target + tile.begin[last] * tile.y_stride[last], tile.end[last] - tile.begin[last],
-                                tile.y_stride[last], tile.lanes, count, tile.rule)
-        elif slides:
-            slide.taps, slide.lines = t.n[slide.first], 1 if slide.second < 0 else t.n[slide.second]
-            slide_row(&slide, source, target, count)
+        find_row(tile, at, &row)
+        if row.empty:
+            finish_without_taps(y + row.y + tile.begin[last] * tile.y_stride[last], tile.end[last] - tile.begin[last],
+                                tile.y_stride[last], tile.lanes, row.count, tile.rule)
         else:
-            pool_row(tile, &t, source, target, count)
+            for a in range(last):
+                place = a + (t.last == 0)
+                t.n[place], t.skipped[place] = row.window[a].taps, row.window[a].skipped
+            pool_row(tile, &t, x + row.x, y + row.y, row.count)
         if advance(at, tile.begin, tile.end, last) < 0:
             return
 
@@ -388,5 +372,5 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
-    """Bytes of scratch memory: a stack of blocks for each axis, or columns."""
-    return max(max(3, tile.rank) * LEVELS * <Py_ssize_t> sizeof(Woven4), slide_room(tile))
+    """Bytes of scratch memory: a stack of blocks for each axis."""
+    return max(3, tile.rank) * LEVELS * <Py_ssize_t> sizeof(Woven4)

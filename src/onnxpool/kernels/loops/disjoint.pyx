@@ -1,21 +1,21 @@
-"""Windows that share no place along the last axis, with strides of 2 to 4, in `passes`.
+"""disjoint: windows that share no place along rows of few lanes, with strides of 2 to 4.
 
 A group of windows is loaded as one register for each place of a stride, and reduced along the other axes. Then taps
-are picked for all windows of the group at once. Nothing goes through scratch memory.
+are picked for all windows of the group at once. Nothing goes through scratch memory. Windows
+that overhang an end, and those of rows without a group, are reduced one by one.
 """
-from .element cimport (
-    DISJOINT,
+from ..core.element cimport (
     DIVIDES,
+    EXACT,
+    FREQUENT,
     LANES,
-    PICKS,
     Divisor,
     Woven,
     Woven4,
     divisor_of,
     elem_t,
     end_of,
-    picks_of_windows,
-    picks_t,
+    vec_divide_part,
     vec_finish,
     vec_finish_few,
     vec_finish_part,
@@ -23,21 +23,18 @@ from .element cimport (
     vec_load_few,
     vec_load_neighbours,
     vec_merge,
-    vec_pick,
-    vec_replace,
     vec_t,
 )
-from .job cimport Axis, Rule, Tile, Window, fetch, wide_window_at
-from .phases cimport Triple, group_t, join_group, load_group, phases_of, split
-from .planes cimport Planes, RowRun, has_planes
+from ..core.job cimport Axis, Rule, Tile, Window, fetch, wide_window_at
+from ..core.phases cimport Triple, group_t, join_group, load_group, phases_of, split
+from ..core.picks cimport PICKS, picks_of_windows, picks_t, vec_pick, vec_replace
+from ..core.planes cimport Planes, RowRun, next_run, start_planes
 
 cdef enum:
     AHEAD = 2048     # prefetch distance in bytes, approximately
     BEYOND = 15 << 20  # bytes that an L3 cache does not hold; where it does, prefetches cost up to half of the time
     MOST_STRIDE = 4
     EACH = MOST_STRIDE - 1  # picks of each tap at most
-    MANY = 4         # minimum number of groups of a row for each window that is pooled singly,
-    MANY_OF_ONE = 32  # and that for a single lane, for which another loop is nearly as fast
     # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
     SPLIT, PICKED, SUMMED
 
@@ -65,29 +62,7 @@ cdef inline Py_ssize_t last_inside(const Tile* tile) noexcept nogil:
     return min(tile.end[tile.rank - 1], tile.axis[tile.rank - 1].end)
 
 
-cdef inline bint has_groups(const Tile* tile, Py_ssize_t inside) noexcept nogil:
-    """Whether rows hold a group at least, and many if other windows must be pooled singly."""
-    cdef Py_ssize_t group = group_of(tile), least = MANY_OF_ONE if tile.lanes == 1 else MANY
-    if inside == tile.end[tile.rank - 1] - tile.begin[tile.rank - 1]:
-        least = 1
-    return inside * tile.lanes >= least * group
-
-
-cdef inline bint is_disjoint(const Tile* tile) noexcept nogil:
-    """Whether there is a loop for these rows."""
-    cdef int last = tile.rank - 1
-    cdef const Axis* axis = &tile.axis[last]
-    return (DISJOINT and not (DIVIDES and tile.rule.careful)
-            and tile.lanes == tile.all_lanes == tile.x_stride[last] == tile.y_stride[last]
-            and (tile.lanes == 1 or 2 * tile.lanes <= LANES and axis.kernel * (axis.stride - 1) <= PICKS)
-            and 1 < axis.stride <= MOST_STRIDE and axis.kernel <= axis.stride
-            and (tile.lanes > 1 or axis.stride != 3)  # splitting three registers takes so long that little is gained
-            and (axis.dilation == 1 or axis.kernel == 1) and end_of(tile) != NULL and has_planes(tile)
-            and (tile.rank < 3 or tile.axis[1].kernel <= tile.axis[1].stride)  # otherwise, windows share rows
-            and has_groups(tile, last_inside(tile) - first_inside(tile)))
-
-
-cdef inline void prepare_disjoint(const Tile* tile, Disjoint* d) noexcept nogil:
+cdef void prepare(const Tile* tile, Disjoint* d) noexcept nogil:
     cdef int row = tile.rank - 2
     d.axis, d.lanes, d.rule, d.limit = &tile.axis[tile.rank - 1], tile.lanes, tile.rule, end_of(tile)
     d.begin, d.end, d.group = first_inside(tile), last_inside(tile), group_of(tile)
@@ -186,7 +161,9 @@ cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* p
                 load_lines(&later, source + j * tap, group, line, lines, &rule, way)
                 join_group(&v, &later)
             total = total_of(&v, picks, taps, way)
-            if way == PICKED and n - i < LANES:
+            if DIVIDES and rule.careful:
+                vec_divide_part(y + i, group, total, by.count, &rule)
+            elif way == PICKED and n - i < LANES:
                 vec_finish_part(y + i, group, total, by.count, by.inverse, &rule)
             else:  # values after the group are overwritten later
                 vec_finish(y + i, total, by.count, by.inverse, &rule)
@@ -213,4 +190,75 @@ cdef inline void pool_singly(const Disjoint* d, const Planes* planes, const elem
             place = vec_merge(place, value) if j else value
         total = vec_merge(total, place) if t else place
     by = divisor_of(window.divisor * run.count * planes.count, d.rule)
-    vec_finish_few(y + w * d.lanes, d.lanes, total, by.count, by.inverse, d.rule)
+    if DIVIDES and d.rule.careful:
+        vec_divide_part(y + w * d.lanes, d.lanes, total, by.count, d.rule)
+    else:
+        vec_finish_few(y + w * d.lanes, d.lanes, total, by.count, by.inverse, d.rule)
+
+
+cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
+                      Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
+    """Pool windows that share no place. If they are 2x2, their numbers of taps are constants."""
+    cdef Py_ssize_t column = planes.rows[planes.run].taps
+    cdef bint square = group_t is Woven and d.taps == column == 2 and planes.lines == 1
+    if PICKS and d.lanes > 1:
+        if (FREQUENT or EXACT) and square:
+            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED)
+        else:
+            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, PICKED)
+    elif (FREQUENT or EXACT) and square:
+        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT)
+    elif group_t is not Triple:
+        pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, SPLIT)
+
+
+cdef void pool_rows(const Disjoint* d, const Planes* planes, const Tile* tile) noexcept nogil:
+    """Pool a run of rows. The last group of its last rows may read past the elements: its windows are pooled singly."""
+    cdef const RowRun* run = &planes.rows[planes.run]
+    cdef const elem_t* x = planes.x + run.x
+    cdef elem_t* y = planes.y + run.y
+    cdef Py_ssize_t all_windows = d.end - d.begin, windows, rows = run.n, many = rows, last = tile.rank - 1, w, _
+    # What rows read, from place 0 on, up to the end of their last group.
+    cdef Py_ssize_t reach = ((run.taps - 1) * planes.tap + (planes.lines - 1) * planes.line
+                             + (d.end * d.stride - d.axis.pad) * d.lanes - d.group + LANES)
+    if all_windows * d.lanes < d.group:
+        all_windows = 0
+    windows = all_windows
+    while windows and many and (d.limit == NULL or x + (many - 1) * planes.x_row + reach > d.limit):
+        many -= 1
+    while rows:
+        if not many:
+            many, windows = 1, windows - d.group // d.lanes
+            if windows * d.lanes < d.group:
+                windows = 0
+        if windows and d.stride == 2:
+            pool_inside(<Woven*> NULL, d, planes, x, y, many, windows)
+        elif windows and d.stride == 3:
+            pool_inside(<Triple*> NULL, d, planes, x, y, many, windows)
+        elif windows:
+            pool_inside(<Woven4*> NULL, d, planes, x, y, many, windows)
+        for _ in range(many):
+            w = tile.begin[last]
+            while True:
+                if w == d.begin:
+                    w += windows
+                if w == tile.end[last]:
+                    break
+                pool_singly(d, planes, x, y, w)
+                w += 1
+            x += planes.x_row
+            y += planes.y_row
+        rows, many, windows = rows - many, 0, all_windows
+
+
+cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
+    cdef Planes planes
+    cdef Disjoint d
+    prepare(tile, &d)
+    start_planes(&planes, tile)
+    while next_run(&planes):
+        pool_rows(&d, &planes, tile)
+
+
+cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
+    return 0

@@ -1,20 +1,21 @@
-"""Windows of 3 or 2 taps along each of two or three axes that slide along rows of adjacent lanes.
+"""slide: windows of 3 or 2 taps along each of two or three axes, which slide along rows of adjacent lanes.
 
 A column holds the elements at one place of the last axis, reduced along the other axes. Neighbouring windows share
 columns, whose totals are kept in scratch memory. Elements are thus read once for each row of windows, in the order of
-memory. Against `passes`, 3x3 and 2x2 windows take 0.4 to 0.9 of the time, for 6 kB in each unit of `direct`. Numbers of
-columns are constants: with variable ones, 3x3 means take 1.7 times as long (Zen 3). Lanes of less than two registers,
-as 24 channels are with AVX-512, take 0.45 to 0.55 of the time of other loops (Zen 5).
+memory. Against `passes`, 3x3 and 2x2 windows take 0.4 to 0.9 of the time. Numbers of columns are constants: with
+variable ones, 3x3 means take 1.7 times as long (Zen 3). Lanes of less than two registers, as 24 channels are with
+AVX-512, take 0.45 to 0.55 of the time of other loops (Zen 5).
 """
-from .element cimport (
+from ..core.cursor cimport Row, advance, find_row
+from ..core.element cimport (
     DIVIDES,
-    FREQUENT,
     LANES,
     Divisor,
     Woven,
     Woven4,
     acc_t,
     block_t,
+    divide,
     divisor_of,
     elem_t,
     fill,
@@ -29,8 +30,9 @@ from .element cimport (
     width,
     write,
 )
-from .fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
-from .job cimport LEAST_SLIDING, Axis, Rule, Run, Tile, round_up, run_at, tap_distance
+from ..core.empty cimport finish_without_taps
+from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
+from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, round_up, run_at, tap_distance
 
 cdef enum:
     MOST_COLUMN = 3  # maximum taps of a column along an axis, and columns of a window
@@ -56,44 +58,15 @@ cdef struct Slide:
     Py_ssize_t[2 * MOST_COLUMN * MOST_COLUMN] fetched
 
 
-cdef inline int find_columns(const Tile* tile, int* first, int* second) noexcept nogil:
-    """Find the axes along which a column has taps, and return their number."""
-    cdef int a, found = 0
-    first[0] = second[0] = -1
-    for a in range(tile.rank - 1):
-        if tile.axis[a].kernel > 1:
-            if tile.axis[a].kernel > MOST_COLUMN:
-                return 0
-            if not found:
-                first[0] = a
-            else:
-                second[0] = a
-            found += 1
-    return found
-
-
-cdef inline bint can_slide(const Tile* tile) noexcept nogil:
-    """Whether there is a loop for these windows. Each of them has columns inside the array."""
-    cdef const Axis* axis = &tile.axis[tile.rank - 1]
-    cdef int first, second
-    return (FREQUENT and 1 <= find_columns(tile, &first, &second) <= 2
-            and tile.lanes * <Py_ssize_t> sizeof(acc_t) >= LEAST_SLIDING
-            and (axis.kernel == 3 and axis.stride < 3 or axis.kernel == axis.stride == 2) and axis.dilation == 1
-            and axis.pad < axis.kernel and (axis.out - 1) * axis.stride - axis.pad < axis.size
-            and not (DIVIDES and tile.rule.careful))
-
-
-cdef inline Py_ssize_t slide_room(const Tile* tile) noexcept nogil:
-    """Bytes of scratch memory."""
-    return (MOST_COLUMN - 1) * round_up(tile.lanes, 2 * LANES) * sizeof(acc_t)
-
-
-cdef inline void prepare_slide(const Tile* tile, Slide* s) noexcept nogil:
+cdef void prepare(const Tile* tile, Slide* s) noexcept nogil:
     cdef int last = tile.rank - 1, i
     cdef const Axis* first
     s.axis, s.begin, s.end = &tile.axis[last], tile.begin[last], tile.end[last]
     s.fresh, s.kept = s.axis.stride, s.axis.kernel - s.axis.stride
-    find_columns(tile, &s.first, &s.second)
+    s.first = s.second = -1
+    for i in range(last):
+        if tile.axis[i].kernel > 1:
+            s.first, s.second = i if s.first < 0 else s.first, i if s.first >= 0 else -1
     first = &tile.axis[s.first]
     s.tap, s.stride, s.y_step = tap_distance(first, tile.x_stride[s.first]), tile.x_stride[last], tile.y_stride[last]
     s.line = 0 if s.second < 0 else tap_distance(&tile.axis[s.second], tile.x_stride[s.second])
@@ -151,7 +124,10 @@ cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t*
             join(&total, &column)
             if i >= passed:
                 write(s.column[i - passed] + at[0], &column)
-        finish(y + lane, s.lanes, &total, by, s.rule)
+        if block_t is vec_t and DIVIDES and s.rule.careful:
+            divide(y + lane, s.lanes, &total, by.count, s.rule)
+        else:
+            finish(y + lane, s.lanes, &total, by, s.rule)
         lane += block
         at[0] += block
     return lane
@@ -171,10 +147,11 @@ cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, ele
     cdef Py_ssize_t _, lane, at
     s.rule = &rule
     for _ in range(n):
-        at = 0
+        at = lane = 0
         start_fetches(&s.fetches)
-        lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh, deep)
-        lane = slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
+        if not (DIVIDES and s.rule.careful):
+            lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh, deep)
+            lane = slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         slide_lanes(<vec_t*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         rotate(&s)
         x += fresh * s.stride
@@ -195,13 +172,14 @@ cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, c
 cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem_t* x, elem_t* y,
                               const Divisor* by) noexcept nogil:
     """Pool the first window of a row, or one with fresh columns in the padding."""
-    cdef Py_ssize_t at = 0, values, size = s.axis.size, lane
+    cdef Py_ssize_t at = 0, values, size = s.axis.size, lane = 0
     cdef int i, columns = s.kept + s.fresh if first else s.fresh
     s.known = 0 if first else s.kept
     s.passed = s.fresh if first else max(0, s.fresh - s.kept)
     place += s.known
     s.low, s.high = max(0, min(<Py_ssize_t> columns, -place)), max(0, min(<Py_ssize_t> columns, size - place))
-    lane = slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, 0, 0, True)
+    if not (DIVIDES and s.rule.careful):
+        lane = slide_lanes(<Woven*> NULL, 0, &at, s, x + place * s.stride, y, by, 0, 0, True)
     slide_lanes(<vec_t*> NULL, lane, &at, s, x + place * s.stride, y, by, 0, 0, True)
     for i in range(s.passed, columns):
         values = 0 if s.low <= i < s.high else at
@@ -212,7 +190,7 @@ cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem
         rotate(s)
 
 
-cdef inline void slide_row(Slide* s, const elem_t* x, elem_t* y, double outer_count) noexcept nogil:
+cdef void slide_row(Slide* s, const elem_t* x, elem_t* y, double outer_count) noexcept nogil:
     """Pool a row of windows, of which `taps` and `lines` of each column are inside."""
     cdef Py_ssize_t at = s.begin, place
     cdef int i, t, k
@@ -239,3 +217,35 @@ cdef inline void slide_row(Slide* s, const elem_t* x, elem_t* y, double outer_co
         else:
             slide_run(s, run.n, x + (place + s.kept) * s.stride, y + at * s.y_step, &by, True)
         at += run.n
+
+
+cdef void pool_item(const Tile* tile, Slide* s, const elem_t* x, elem_t* y) noexcept nogil:
+    """Pool all windows of an item, one row along the last axis after the other."""
+    cdef int last = tile.rank - 1, a
+    cdef Py_ssize_t[MOST_AXES] at
+    cdef Row row
+    for a in range(last):
+        at[a] = tile.begin[a]
+    while True:
+        find_row(tile, at, &row)
+        if row.empty:
+            finish_without_taps(y + row.y + tile.begin[last] * s.y_step, tile.end[last] - tile.begin[last], s.y_step,
+                                tile.lanes, row.count, tile.rule)
+        else:
+            s.taps, s.lines = <int> row.window[s.first].taps, 1 if s.second < 0 else <int> row.window[s.second].taps
+            slide_row(s, x + row.x, y + row.y, row.count)
+        if advance(at, tile.begin, tile.end, last) < 0:
+            return
+
+
+cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
+    cdef Slide s
+    cdef Py_ssize_t item
+    prepare(tile, &s)
+    for item in range(tile.items):
+        pool_item(tile, &s, <const elem_t*> tile.x + item * tile.x_item, <elem_t*> tile.y + item * tile.y_item)
+
+
+cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
+    """Bytes of scratch memory: the columns that windows share."""
+    return (MOST_COLUMN - 1) * round_up(tile.lanes, 2 * LANES) * sizeof(acc_t)

@@ -1,4 +1,4 @@
-"""Short rows: windows along rows of places that fit into at most MOST_REGISTERS registers, on AVX-512.
+"""short: windows along rows of places that fit into at most MOST_REGISTERS registers, on AVX-512.
 
 A row of places, with its padding, stays in registers while taps along the axes before the last one are reduced. Then
 each tap along the last axis is picked for all windows at once, from two registers. Nothing goes through scratch memory.
@@ -6,29 +6,29 @@ Against blocks of rows there, planes of 14x14 to 35x35 take 0.5 to 0.7 of the ti
 """
 from libc.stdint cimport uint8_t
 
-from .element cimport (
+from ..core.element cimport (
     DIVIDES,
     LANES,
-    SHORT,
     acc_inverse,
     acc_of,
     acc_t,
     elem_t,
-    picks_of,
-    picks_t,
     vec_divide_part,
     vec_finish,
     vec_finish_part,
-    vec_load_within,
     vec_merge,
-    vec_pick,
     vec_read,
     vec_t,
-    within_of,
-    within_t,
 )
-from .job cimport FEW, Axis, Rule, Run, Tile, ceil_div, fetch, run_at
-from .planes cimport MOST_RUNS, Planes, RowRun, has_planes, next_run, start_planes
+from ..core.job cimport FEW, MOST_RUNS, Axis, Rule, Run, Tile, ceil_div, fetch, run_at
+from ..core.planes cimport Planes, RowRun, next_run, start_planes
+from ..core.picks cimport picks_of, picks_t, vec_pick
+
+cdef extern from "within.h" nogil:
+    ctypedef struct within_t:
+        pass
+    within_t within_of(Py_ssize_t low, Py_ssize_t high) noexcept
+    vec_t vec_load_within(const elem_t* x, within_t within, const Rule* rule) noexcept
 
 cdef enum:
     AHEAD = 4096  # prefetch distance in bytes
@@ -54,21 +54,6 @@ cdef struct Short:
     Py_ssize_t x, y                      # the first place of a row, and its first window
     Py_ssize_t ahead, fetched            # prefetches: how many values ahead, and how many bytes for each row
     const Rule* rule
-
-
-cdef inline bint is_short(const Tile* tile) noexcept nogil:
-    """Whether there is a loop for these rows."""
-    cdef int last = tile.rank - 1
-    cdef const Axis* axis = &tile.axis[last]
-    cdef Py_ssize_t places
-    if not SHORT or tile.all_lanes != 1 or tile.x_stride[last] != 1 or tile.y_stride[last] != 1:
-        return False
-    if not has_planes(tile):
-        return False
-    places = (axis.out - 1) * axis.stride + axis.span
-    if axis.stride > 1:
-        return places <= 2 * LANES
-    return places <= MOST_REGISTERS * LANES and axis.span <= LANES
 
 
 cdef inline void count_along(const Tile* tile, Places* s, Py_ssize_t windows) noexcept nogil:
@@ -100,7 +85,7 @@ cdef inline void set_divisors(const Short* s, Divisors* divisors, double outer_c
         divisors.counts[k], divisors.inverses[k] = vec_read(counts), vec_read(inverses)
 
 
-cdef inline void prepare_short(const Tile* tile, Short* s, Places* of) noexcept nogil:
+cdef void prepare(const Tile* tile, Short* s, Places* of) noexcept nogil:
     cdef int last = tile.rank - 1, a = last - 1, k
     cdef const Axis* axis = &tile.axis[last]
     cdef Py_ssize_t places, t, i, reach = axis.stride * (tile.end[last] - tile.begin[last] - 1)
@@ -186,14 +171,13 @@ cdef inline void pool_rows(const Short* s, const Planes* planes, const Divisors*
         pool_run(s, planes, by, 3, deep)
 
 
-cdef inline void pool_short(const Tile* tile) noexcept nogil:
-    """Pool all rows of a tile."""
+cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
     cdef Divisors[MOST_RUNS] divisors
     cdef Planes planes
     cdef Places places
     cdef Short s
     cdef int r
-    prepare_short(tile, &s, &places)
+    prepare(tile, &s, &places)
     start_planes(&planes, tile)
     for r in range(planes.runs):
         divisors[r].known = -1
@@ -204,3 +188,7 @@ cdef inline void pool_short(const Tile* tile) noexcept nogil:
             pool_rows(&s, &planes, &divisors[planes.run], True)
         else:
             pool_rows(&s, &planes, &divisors[planes.run], False)
+
+
+cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
+    return 0

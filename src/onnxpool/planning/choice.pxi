@@ -1,9 +1,9 @@
-"""Routes: choosing the step that solves a problem, and whether strided channels are made adjacent for it."""
+"""Choosing the solver of a problem, and whether strided channels are made adjacent for it."""
 
 cdef enum:
     TILE = 512  # places of a tile whose channels are made adjacent
 
-cdef int forced_step = ANY, forced_lanes = ANY
+cdef int forced_solver = ANY, forced_lanes = ANY
 
 
 cdef double moved(const Problem* p) noexcept nogil:
@@ -34,38 +34,40 @@ cdef double halo(const Problem* p) noexcept nogil:
     return times
 
 
-cdef Choice choose(const Problem* p, const Problem* fitted, int form) noexcept nogil:
-    """The cheapest of the steps that fit another form of the problem, or the first one if none has costs."""
+cdef Choice choose(const Problem* p, int form) noexcept nogil:
+    """The cheapest of the solvers that fit, each of which is the first one of its family; or if none has costs, the
+    first one that fits."""
     cdef Choice choice = Choice(ANY, form, HUGE_VAL)
-    cdef bint forced = forced_step != ANY and fits(&table[forced_step], fitted)
+    cdef bint forced = forced_solver != ANY and fits(forced_solver, p)
+    cdef int s, met = ANY  # the family of the last solver that fitted
     cdef double cost
-    cdef int s
-    for s in range(STEPS):
-        if s != forced_step if forced else not fits(&table[s], fitted):
+    for s in range(SOLVERS):
+        if s != forced_solver if forced else table[s].family == met or not fits(s, p):
             continue
-        if choice.step == ANY:
-            choice.step = s
+        met = table[s].family
+        if choice.solver == ANY:
+            choice.solver = s
         if table[s].costed:
-            cost = cost_of(&table[s], p)
+            cost = cost_of(s, p)
             if cost < choice.cost:
-                choice.step, choice.cost = s, cost
+                choice.solver, choice.cost = s, cost
     return choice
 
 
 cdef Choice choose_between(const Problem* rows, const Problem* lanes) noexcept nogil:
-    """The cheaper of two forms, which the same steps fit: reducing items row by row, or strided lanes made adjacent."""
+    """The cheaper of two forms: reducing items row by row, or strided lanes made adjacent."""
     cdef Choice by_rows, by_lanes
     cdef double moving = moving_cost * moved(lanes), cost
     if forced_lanes != ANY:
-        return choose(lanes, lanes, 1) if forced_lanes else choose(rows, rows, 0)
-    by_rows = choose(rows, rows, 0)
+        return choose(lanes, 1) if forced_lanes else choose(rows, 0)
+    by_rows = choose(rows, 0)
     if moving >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
-    by_lanes = choose(lanes, rows, 1)
+    by_lanes = choose(lanes, 1)
     cost = by_lanes.cost + moving
     return by_lanes if cost < by_rows.cost and cost * halo(lanes) < by_rows.cost else by_rows
 
 
 cdef Choice usual_of(const Problem* problems, int forms) noexcept nogil:
-    """The step and form that costs choose."""
-    return choose(problems, problems, 0) if forms == 1 else choose_between(problems, problems + 1)
+    """The solver and form that costs choose."""
+    return choose(problems, 0) if forms == 1 else choose_between(problems, problems + 1)
