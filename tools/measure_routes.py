@@ -320,7 +320,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="few turns of few pools, to test this tool")
     parser.add_argument("--worst", type=int, default=30, help="pools to show")
-    parser.add_argument("--fit", action="store_true", help="print the costs of solvers, and of making channels adjacent")
+    parser.add_argument("--fit", action="store_true", help="print the costs of loops, and of making channels adjacent")
     parser.add_argument("--save", type=Path, help="file for the times")
     parser.add_argument("--load", type=Path, nargs="+", help="files with times, instead of measurements")
     parser.add_argument("--minutes", type=float, default=math.inf, help="start no further pool after this time")

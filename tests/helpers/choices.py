@@ -122,8 +122,8 @@ def pinned() -> dict[str, dict[str, str]]:
 def write() -> None:
     """Write the file, by a process for each instruction set. The lines of others stay."""
     levels: dict[str, dict[str, list[str]]] = {}  # with each choice for a pool
-    for level, own in pinned().items():
-        for name, choice in own.items() if level not in kernels.available() else ():
+    for level, kept in pinned().items():
+        for name, choice in kept.items() if level not in kernels.available() else ():
             levels.setdefault(name, {}).setdefault(choice, []).append(level)
     for level in kernels.available():
         done = subprocess.run([sys.executable, __file__], text=True, capture_output=True, check=True,

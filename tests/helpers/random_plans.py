@@ -85,6 +85,8 @@ def drawn(rng: random.Random) -> tuple[Any, Any] | None:
         given |= {"axes": tuple(axes)}
         if dtype.kind not in "biu" and rng.random() < 0.3:
             given["skipna"] = True
+        if dtype.kind in "iu" and name == "AveragePool" and rng.random() < 0.5:
+            given["dtype"] = dtype.name
         if "Global" in name and rng.random() < 0.5:
             given["keepdims"] = False
     else:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from random_plans import drawn
-from slow_planner import layout as slow
 from slow_planner import choice, solvers
+from slow_planner import layout as slow
 
 from onnxpool import kernels
 from onnxpool.planning import costs, layout, planner

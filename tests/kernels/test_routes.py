@@ -19,8 +19,8 @@ from hypothesis import given as drawing
 from hypothesis import strategies as st
 from oracle import axis_windows, expect
 from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
-from slow_planner import layout as planned
 from slow_planner import choice, solvers
+from slow_planner import layout as planned
 from support import built_solvers, same_bits
 
 import onnxpool

@@ -133,7 +133,8 @@ def test_every_route_leaves_nans_out():
             assert first in (None, bits) or case.operator in cases_axes.WHOLE, (seed, Forced.solver, Forced.lanes)
             first = bits
             ran.update((case.x.dtype.name, pool.setup.solver) for pool in plan._pools.values())
-    for dtype, route in itertools.product(("float16", "bfloat16", "float32", "float64"), ROUTES[1:]):
+    for dtype, route in itertools.product(("float16", "bfloat16", "float32", "float64"),
+                                          ("whole", "ordered", "direct", "passes")):
         assert ran[dtype, route] > 5, (dtype, route)
 
 

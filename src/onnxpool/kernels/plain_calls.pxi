@@ -34,13 +34,15 @@ cdef class Quantisation:
     cdef int64_t[SCALARS] bits   # elements of arrays, which may change
     cdef tuple objects
     cdef Scales scales
+    cdef object maker            # makes parameters from the taps of a window, for `Template`
 
-    def __cinit__(self, tuple inputs not None, rule):
+    def __cinit__(self, tuple inputs not None, rule=None, maker=None):
         cdef int i
-        self.count, self.objects = len(inputs), inputs
+        self.count, self.objects, self.maker = len(inputs), inputs, maker
         for i in range(self.count):
             self.typenum[i] = read_scalar(inputs[i], &self.bits[i])
-        set_scales(&self.scales, rule)
+        if rule is not None:
+            set_scales(&self.scales, rule)
 
     cdef bint equals(self, tuple inputs):
         """Whether these inputs make the same parameters, as far as can be seen at once."""
@@ -97,6 +99,8 @@ cdef class PlainPool:
     cdef Quantisation quantisation  # of the last call, used in critical sections only
     cdef bint quantised, indexed  # whether further inputs give scales and zero points; whether there are indices
     cdef bint serial              # whether a second thread brings no gain
+    cdef Template template        # that of a pool by shape,
+    cdef int64_t taps             # and the taps of its windows
     cdef int ndim, y_ndim, typenum
     cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
     cdef Py_ssize_t* y_shape
@@ -161,8 +165,8 @@ cdef class PlainPool:
         with cython.critical_section(self):
             self.quantisation = quantisation
 
-    cdef run(self, cnp.ndarray x, results, int threads, const Scales* scales):
-        """Reduce x into `results`."""
+    cdef bint run(self, cnp.ndarray x, results, int threads, const Scales* scales) except -1:
+        """Reduce x into `results`. Return whether the sum of valid elements overflowed: then, Python mends it."""
         cdef Operands operands
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
@@ -176,7 +180,20 @@ cdef class PlainPool:
         operands.y.data = <char*> cnp.PyArray_DATA(y)
         if self.quantised:
             operands.scales = scales[0]
-        self.pool._run(&operands, threads)
+        return self.pool._run(&operands, threads)
+
+    cdef int read(self, tuple inputs, Scales* scales, plan) except -1:
+        """Recall the parameters of these scales and zero points, or make them as the plan or the template does."""
+        cdef Quantisation quantisation
+        cdef tuple given
+        if not self.recall(inputs, scales):
+            # Copies, because another thread may change the arrays between these two readings.
+            given = tuple([value.copy() if cnp.PyArray_CheckExact(value) else value for value in inputs])
+            rule = self.template.rule_of(given, self.taps) if plan is None else plan._rule(given)
+            quantisation = Quantisation(given, rule)
+            scales[0] = quantisation.scales
+            self.remember(quantisation)
+        return 0
 
 
 def plain_pool(Pool pool not None, x_shape, y_shape, dtype, *, bint quantised, bint indexed, bint serial):
@@ -242,8 +259,6 @@ def limit_calls():
 
 cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     """The result of a plan for plain arrays, or None for other arrays."""
-    cdef Quantisation quantisation
-    cdef tuple given
     cdef Scales scales
     if plain.quantised != (len(inputs) > 0) or not plain.takes(x):
         return None
@@ -252,12 +267,8 @@ cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
     results = plain.results(x, out)
     if results is None:
         return None
-    if plain.quantised and not plain.recall(inputs, &scales):
-        # Copies, because another thread may change the arrays between these two readings.
-        given = tuple([value.copy() if cnp.PyArray_CheckExact(value) else value for value in inputs])
-        quantisation = Quantisation(given, plan._rule(given))
-        scales = quantisation.scales
-        plain.remember(quantisation)
+    if plain.quantised:
+        plain.read(inputs, &scales, plan)
     plain.run(x, results, 1 if plain.serial else plan._team(num_threads), &scales)
     return results
 
@@ -339,25 +350,39 @@ cdef class Template:
         Kernel, stride, dilation and pads along each. By default, one window covers them.
     mode : str
         The automatic padding.
-    keepdims, ceil_mode, counts_pads, picks : bool
-        The attributes; whether results of windows of one tap are elements, which NumPy copies.
+    keepdims, ceil_mode, counts_pads : bool
+        The attributes.
+    picks, fills : bool
+        Whether results of windows of one tap are elements, which NumPy copies, and whether Python sets those of windows
+        without taps.
+    may_cover : bool
+        Whether the reduction is another one if the only window is the whole array.
+    most_taps, most_divisor : float
+        The largest numbers of a window for which the reducer is right.
+    maker : callable, optional
+        Reads the further inputs of a quantised operator. It returns a function that makes a rule from the taps of a
+        window.
     """
     cdef Reducer reducer
+    cdef object maker
+    cdef Quantisation last           # of the last call
     cdef Attributes given
     cdef int typenum
 
     def __cinit__(self, Reducer reducer not None, dtype, order, pooled, windows, str mode, *, bint keepdims,
-                  bint ceil_mode, bint counts_pads, bint picks):
+                  bint ceil_mode, bint counts_pads, bint picks, bint fills, bint may_cover, double most_taps,
+                  double most_divisor, maker):
         cdef Attributes* given = &self.given
         cdef int i, a
-        self.reducer, self.typenum = reducer, dtype.num
+        self.reducer, self.typenum, self.maker = reducer, dtype.num, maker
         given.recipe, given.ndim, given.rank = &reducer.recipe, len(order), len(pooled)
         for i, axis in enumerate(order):
             given.order[i], given.along[i] = axis, -1
         for i, axis in enumerate(pooled):
             given.along[<int> axis] = i
         given.whole, given.keepdims, given.ceil_mode = windows is None, keepdims, ceil_mode
-        given.counts_pads, given.picks = counts_pads, picks
+        given.counts_pads, given.picks, given.fills, given.may_cover = counts_pads, picks, fills, may_cover
+        given.most_taps, given.most_divisor = most_taps, most_divisor
         given.mode = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER").index(mode)
         for i, (kernel, stride, dilation, pad, pad_end) in enumerate(() if windows is None else windows):
             given.kernel[i], given.stride[i], given.dilation[i] = kernel, stride, dilation
@@ -370,6 +395,7 @@ cdef class Template:
         cdef Setup setup
         cdef Py_ssize_t[MOST_AXES] y_shape
         cdef Py_ssize_t bytes = self.given.recipe.itemsize
+        cdef int64_t taps
         cdef Pool pool
         cdef PlainPool plain
         cdef bint solved
@@ -377,7 +403,8 @@ cdef class Template:
         cdef int a
         with nogil:
             saved = enter_default_floats()
-            solved = resolve_all(&self.given, shape, &request, y_shape) and set_up(&request, ANY, ANY, 1, &setup)
+            solved = (resolve_all(&self.given, shape, &request, y_shape, &taps)
+                      and set_up(&request, ANY, ANY, 1, &setup))
             leave_default_floats(saved)
         if not solved:
             return None
@@ -387,7 +414,19 @@ cdef class Template:
         for a in range(request.ndim):
             bytes *= shape[a]
         plain.indexed, plain.serial = self.given.recipe.indexed, bytes < serial_bytes
+        plain.quantised, plain.template, plain.taps = self.maker is not None, self, taps
         return plain
+
+    cdef rule_of(self, tuple inputs, int64_t taps):
+        """The rule of a quantised operator for windows of so many taps."""
+        cdef Quantisation last
+        with cython.critical_section(self):
+            last = self.last
+        if last is None or not last.equals(inputs):
+            last = Quantisation(inputs, None, self.maker(inputs))
+            with cython.critical_section(self):
+                self.last = last
+        return last.maker(taps)
 
 
 cdef enum:
@@ -470,22 +509,26 @@ cdef class Shapes:
                 self.pools[place] = plain
         return plain
 
-    cdef call(self, x, out, num_threads):
+    cdef call(self, x, tuple inputs, out, num_threads):
         """The results for a plain array, or None for other arguments."""
         cdef PlainPool plain
+        cdef Scales scales
         if not (num_threads is None or (type(num_threads) is int and 0 < num_threads <= INT64_MAX)):
             return None
         if limited and self.has_limits():
             return None
         plain = self.pool_of(x)
-        if plain is None:
+        if plain is None or plain.quantised != (len(inputs) > 0):
             return None
         results = plain.results(x, out)
         if results is None:
             return None
+        if plain.quantised:
+            plain.read(inputs, &scales, None)
         serial = plain.serial or num_threads == 1
-        plain.run(x, results, 1 if serial else self.team(num_threads, cnp.PyArray_NBYTES(<cnp.ndarray> x)), NULL)
-        return results
+        overflowed = plain.run(x, results, 1 if serial else self.team(num_threads, cnp.PyArray_NBYTES(<cnp.ndarray> x)),
+                               &scales)
+        return None if overflowed else results
 
 
 cdef class RecentCall:
@@ -498,8 +541,8 @@ cdef class RecentCall:
     def __call__(self, x, *inputs, out=None, num_threads=None):
         """Pool an array, as `Operator` says."""
         shapes = self._shapes
-        if shapes is not None and not inputs:
-            results = (<Shapes> shapes).call(x, out, num_threads)
+        if shapes is not None:
+            results = (<Shapes> shapes).call(x, inputs, out, num_threads)
             if results is not None:
                 return results
         plan = self._recent()

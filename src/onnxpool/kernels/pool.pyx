@@ -454,7 +454,7 @@ cdef class Pool:
         return overflowed
 
     cdef bint _describe(self, Array* array, const Operand* source, const int* axis) noexcept nogil:
-        """Set an array's strides by the dimensions of the job, and return whether it has to be copied for any solver."""
+        """Set an array's strides by the dimensions of the job, and return whether all loops need a copy of it."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped
         cdef int a

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import Pool, pool_of_request
 from ..windows import per_axis
-from . import costs, integers, orders, planner, ranges, solvers
+from . import costs, integers, orders, planner, quantisation, ranges, solvers
 from .planner import Planner, Reducer
 from .reductions import KINDS
 from .request import MERGES, Reduction, Request
@@ -87,12 +87,17 @@ def reducer(reduction: Reduction, dtype: np.dtype[Any], pads: bool, is_long: boo
         valid=valid_of(dtype, name, pads) if reduction.skips else ALL_VALID)
 
 
+def short_taps(dtype: np.dtype[Any]) -> int:
+    """The largest number of quantised elements whose sums fit into 32 bits."""
+    return 2**31 >> 8 * dtype.itemsize
+
+
 def reducer_of(request: Request) -> Reducer:
     """How units reduce the windows of a request."""
     reduction = request.reduction
     pads = reduction.skips and any(axis.counts_pads for axis in request.axes)
     is_long = reduction.name == "quantised_mean" and (
-        math.prod([axis.most for axis in request.axes]) > 2**31 >> 8 * request.dtype.itemsize)
+        math.prod([axis.most for axis in request.axes]) > short_taps(request.dtype))
     return reducer(reduction, request.dtype, pads, is_long)
 
 
@@ -215,9 +220,17 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
         The values of all attributes of the operator. None if one window covers the axes.
     """
     request, rank = plan.request, len(pooled)
-    name, dtype = request.reduction.name, request.dtype
-    if not plan.is_simple or dtype.kind in MOMENTS or (name == "mean" and dtype.kind in "biu"):
+    reduction, dtype = request.reduction, request.dtype
+    name, counts, maker, most_taps, most_divisor = reduction.name, dtype.kind in "biu", None, math.inf, math.inf
+    if name == "mean" and counts:
+        most_divisor = integers.MOST_TAPS.get(dtype.name, 0) * (not reduction.whole)
+    if (plan._joins or dtype.kind in MOMENTS or plan.result_dtype != dtype or (reduction.skips and reduction.indexed)
+            or not most_divisor or (attributes is not None and reduction.whole)):
         return None
+    if plan._quantised:
+        in_order = name == "mean_in_order"
+        most_taps = math.inf if in_order else short_taps(dtype)
+        maker = partial(quantisation.maker, plan.label, dtype, plan._optional_zeros, in_order)
     windows, mode, given = None, "NOTSET", attributes or {}
     if attributes is not None:
         kernel, strides, dilations, pads = (
@@ -225,9 +238,12 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
         windows = [*zip(kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)]
         mode = given["auto_pad"]
     return kernels.Template(
-        reducer_of(request), dtype, request.order, pooled, windows, mode, keepdims=request.keepdims,
-        ceil_mode=bool(given.get("ceil_mode")), counts_pads=bool(given.get("count_include_pad")),
-        picks=name in MERGES and not request.reduction.indexed)
+        reducer(reduction, dtype, reduction.skips and bool(given.get("count_include_pad")), False), dtype,
+        request.order, pooled, windows, mode, keepdims=request.keepdims, ceil_mode=bool(given.get("ceil_mode")),
+        counts_pads=bool(given.get("count_include_pad")),
+        picks=not reduction.indexed and (name in MERGES or (name == "mean" and counts)),
+        fills=reduction.skips and name != "mean", may_cover=plan._quantised and not reduction.whole,
+        most_taps=most_taps, most_divisor=most_divisor, maker=maker)
 
 
 def new_shapes() -> kernels.Shapes:

@@ -220,12 +220,6 @@ class WindowPlan(kernels.PlainCall, Reducing):
                          _need=None, _cuts={}, _tiles={})
 
     @property
-    def is_simple(self) -> bool:
-        """Whether a pool computes results of the dtype of X from X alone, whatever its shape."""
-        return not (self._wide or self._quantised or self._joins or self.reduction.skips
-                    or self.result_dtype != self.dtype)
-
-    @property
     def _by_numpy(self) -> bool:
         """Whether NumPy adds whole axes, of integers."""
         return self._wide is not None and self.reduction.whole and not self.reduction.indexed and (
@@ -479,11 +473,9 @@ class WindowPlan(kernels.PlainCall, Reducing):
         if not self._quantised:
             self._no_inputs(inputs)
             return None
-        with kernels.cpu.DefaultFloats():
-            given = quantisation.read(self.label, self.dtype, inputs, self._optional_zeros)
-            if self.reduction.name == "mean_in_order":
-                return given.in_order()
-            return given.whole(self.label, math.prod(axis.kernel for axis in self.axes))
+        make = quantisation.maker(self.label, self.dtype, self._optional_zeros,
+                                  self.reduction.name == "mean_in_order", inputs)
+        return make(math.prod(axis.kernel for axis in self.axes))
 
     def _memory(self, x: Array, y: Array, indices: Array | None) -> Memory:
         """The strides of these arrays, and whether X is in row-major order and in the byte order of the machine."""

@@ -1,4 +1,6 @@
 """The structs of planning, and how a pool is planned without Python objects."""
+from libc.stdint cimport int64_t
+
 from ..kernels.core.job cimport MOST_AXES, Axis, Rule
 from ..kernels.core.units cimport Unit
 
@@ -55,6 +57,9 @@ cdef struct Attributes:
     int mode                         # of automatic padding
     bint whole, keepdims, ceil_mode, counts_pads
     bint picks                       # whether results of windows of one tap are elements, which NumPy copies
+    bint fills                       # whether Python sets the results of windows without taps
+    bint may_cover                   # whether the reduction is another one if the only window is the whole array
+    double most_taps, most_divisor   # of windows whose loops are those of the recipe
     Py_ssize_t[MOST_AXES] kernel, stride, dilation, pad, pad_end
 
 
@@ -136,7 +141,8 @@ cdef struct Setup:
 cdef const Kind* kind_at(int kind) noexcept nogil
 cdef object setup_in(const Setup* setup)
 cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil
-cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape) noexcept nogil
+cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape,
+                      int64_t* taps_of) noexcept nogil
 cdef bint set_up(const Request* r, int solver, int form, double share, Setup* setup) noexcept nogil
 cdef int read_request(Request* r, request, x, results, bint contiguous) except -1
 

@@ -1,17 +1,30 @@
 # cython: auto_pickle=False
 """The compiled planner: from a request and the strides of its arrays to loops and tiles, on C structs.
 
-The stages are the normal forms that a problem can have (`form.pxi`), the solvers that fit and their work
-(`work.pxi`), the choice of the cheapest one (`choice.pxi`), and its tiles (`tiles.pxi`). Python's tables say which
-solvers and reductions are compiled and what they cost. Amounts that can exceed 64 bits are doubles: up to 2^53 these are exact, and beyond it
-no choice needs the lost digits.
+The stages are the normal forms that a problem can have (`form.pxi`), the solvers that fit and their work (`work.pxi`),
+the choice of the cheapest one (`choice.pxi`), and its tiles (`tiles.pxi`). Python's tables say which solvers and
+reductions are compiled and what they cost. Amounts that can exceed 64 bits are doubles: up to 2^53 these are exact, and
+beyond it no choice needs the lost digits.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport HUGE_VAL, ceil, fabs, floor, fma, fmod, log2, pow, rint
+from libc.stdint cimport int64_t
 from libc.stdlib cimport llabs
 from libc.string cimport memset
 
-from ..kernels.core.job cimport CACHE_LINE, FEW, LEAST_SLIDING, MOST_AXES, MOST_RUNS, Axis, Scratch, bits_of, ceil_div, padded
+from ..kernels.core.job cimport (
+    CACHE_LINE,
+    FEW,
+    LEAST_SLIDING,
+    MOST_AXES,
+    MOST_RUNS,
+    Axis,
+    Scratch,
+    bits_of,
+    ceil_div,
+    padded,
+    touch,
+)
 from ..kernels.core.job cimport Tile as LoopTile
 from ..kernels.core.units cimport Unit
 from ..kernels.core.axes cimport set_axis

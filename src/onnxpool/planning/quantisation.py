@@ -1,7 +1,8 @@
 """Quantisation: checks scales and zero points, and turns them into the parameters of a kernel."""
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..arrays import as_array
 from ..attributes import as_float, is_integer, is_real
 from ..dtypes import BYTES
 from ..errors import PoolError, PoolTypeError
+from ..kernels.cpu import DefaultFloats
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
 LIMITS = {np.dtype(name): np.iinfo(name) for name in BYTES}
@@ -93,7 +95,8 @@ class Quantisation(NamedTuple):
         if taps > MOST_TAPS:
             raise PoolError(f"{label}: X has {taps} elements in each channel, but at most 2^55 are accepted, so that "
                             f"their sum fits in 64 bits; pool parts of it", label, "X", value=taps)
-        ratio = ratio_of(self.x_scale, self.y_scale, taps)
+        with DefaultFloats():
+            ratio = ratio_of(self.x_scale, self.y_scale, taps)
         if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
                             f"in float32, but must be finite and above 0; give scales that are closer together",
@@ -105,6 +108,18 @@ class Quantisation(NamedTuple):
         """The rule for means of windows, by float32 sums as in onnxruntime's QLinearAveragePool."""
         return Rule(bias=self.x_zero, scale=float(self.x_scale), y_scale=float(self.y_scale), lowest=float(self.low),
                     highest=float(self.high), zero=self.y_zero)
+
+
+def maker(label: str, dtype: np.dtype[Any], optional: bool, in_order: bool,
+          inputs: tuple[Any, ...]) -> Callable[[int], Rule]:
+    """A function that makes the rule of the inputs after X from the taps of a window. Windows that are added in order
+    all have the same rule."""
+    with DefaultFloats():
+        given = read(label, dtype, inputs, optional)
+        if in_order:
+            rule = given.in_order()
+            return lambda taps: rule
+    return partial(given.whole, label)
 
 
 def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bool) -> Quantisation:

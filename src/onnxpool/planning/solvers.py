@@ -133,8 +133,8 @@ class Unit(NamedTuple):
     name, loops, reduction, dtype : str
         Its name, and the file of its loops.
     isas : str
-        The instruction sets for which it is compiled, as in the record of the solver; or "common" if it is compiled only
-        once, because it is rare.
+        The instruction sets for which it is compiled, as in the record of the solver; or "common" if it is compiled
+        only once, because it is rare.
     eager : bool
         Whether it is compiled with -O3.
     """

@@ -242,7 +242,8 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int retried, bi
     """
     cdef const Solver* solver = &table[chosen]
     cdef double room = PLANAR_ROOM if p.planar else solver.room, one, several
-    cdef Py_ssize_t least = CACHE_LINE if p.planar and not solver.whole else solver.least_lanes, taps = 0, most = p.lanes
+    cdef Py_ssize_t least = CACHE_LINE if p.planar and not solver.whole else solver.least_lanes, taps = 0
+    cdef Py_ssize_t most = p.lanes
     cdef Cutting c
     cdef int a, again, kind = p.kind
     for a in range(p.rank):

@@ -42,15 +42,17 @@ cdef bint resolve(const Attributes* given, int i, Py_ssize_t size, Axis* axis) n
     return out - (axis.end - axis.begin) <= MOST_BORDER
 
 
-cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape) noexcept nogil:
+cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape,
+                      int64_t* taps_of) noexcept nogil:
     """
-    The request for a C-contiguous array of this shape, and the shape of the result. Return whether planning computes
-    its windows; other shapes, and errors, are for Python.
+    The request for a C-contiguous array of this shape, the shape of the result, and the taps of a window that can be
+    inside. Return whether planning computes its windows; other shapes, and errors, are for Python.
     """
     cdef const Recipe* recipe = given.recipe
     cdef Py_ssize_t step = recipe.itemsize, index = 8, place = 1, across = 0, most = 0
-    cdef double results = 1
-    cdef bint picked = given.picks and given.rank
+    cdef double results = 1, taps = 1, divisor = 1
+    cdef const Axis* axis
+    cdef bint picked = given.picks and given.rank, covers = given.may_cover
     cdef int a, i, y = 0
     r.recipe, r.ndim, r.keepdims, r.contiguous, r.results = recipe, given.ndim, given.keepdims, True, 1 + recipe.indexed
     for a in range(given.ndim):
@@ -61,14 +63,20 @@ cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request*
         if i >= 0:
             if not resolve(given, i, shape[a], &r.windows[i]):
                 return False
-            picked = picked and r.windows[i].kernel == 1 and r.windows[i].end - r.windows[i].begin == r.windows[i].out
+            axis = &r.windows[i]
+            if given.fills and (axis.dilation > axis.size or not touch(axis, 0, axis.out)):  # some may have no taps
+                return False
+            taps, divisor = taps * axis.most, divisor * (axis.kernel if axis.counts_pads else axis.most)
+            covers = covers and axis.kernel == axis.span == axis.size and axis.pad == axis.pad_end == 0
+            picked = picked and axis.kernel == 1 and axis.end - axis.begin == axis.out
         if i < 0 or given.keepdims:
             y_shape[y] = shape[a] if i < 0 else r.windows[i].out
             results *= y_shape[y]
             y += 1
     r.y_ndim = y
-    if picked or results * 16 > MOST_RESULTS:
+    if picked or covers or results * 16 > MOST_RESULTS or taps > given.most_taps or divisor > given.most_divisor:
         return False
+    taps_of[0] = <int64_t> taps
     for a in range(given.ndim - 1, -1, -1):
         r.x[a] = step if shape[a] > 1 else 0
         step *= shape[a]

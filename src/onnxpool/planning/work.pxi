@@ -144,7 +144,7 @@ cdef double column_of(const Problem* p) noexcept nogil:
 
 
 cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
-    """The work of windows that slide along rows: registers of new columns, and of the totals of shared ones; windows."""
+    """The work of windows that slide along rows: registers of new columns, and of totals of shared ones; windows."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef double lanes = <double> lanes_of(p), width = width_of(p), taps
     taps = column_of(p) * last.stride + last.kernel - last.stride

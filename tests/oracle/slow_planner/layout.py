@@ -33,9 +33,10 @@ def problem_of(request: Request, form: Form, name: str, dtype: str) -> Problem:
     itemsize = request.dtype.itemsize
     axes = tuple([normal(dim.windows) for dim in form.axes if dim.windows is not None])
     whole = request.reduction.whole
-    return Problem(reduction=name, dtype=dtype, axes=axes, items=form.item.size, lanes=form.lane.size, planar=form.apart,
-                   itemsize=itemsize, acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes),
-                   register=REGISTER, whole=whole, joined=joined(form, dict(request.windows)) if whole else 1)
+    return Problem(reduction=name, dtype=dtype, axes=axes, items=form.item.size, lanes=form.lane.size,
+                   planar=form.apart, itemsize=itemsize,
+                   acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes), register=REGISTER,
+                   whole=whole, joined=joined(form, dict(request.windows)) if whole else 1)
 
 
 def problems_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
@@ -52,13 +53,15 @@ def usual_of(problems: Sequence[Problem]) -> choice.Choice:
 
 def stages_of(problem: Problem, solver: Solver, groups: int, retried: str | None, contiguous: bool,
               share: float) -> tuple[Stage, ...]:
-    """The chosen solver with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
-    `retried`."""
+    """The chosen solver with its tiles, and if results may have to be recomputed, a second one for elements of the
+    dtype `retried`."""
     axes, lanes, planar, itemsize = problem.axes, problem.lanes, problem.planar, problem.itemsize
     most = solvers.lanes_of(problem) if planar else lanes
     room = PLANAR_ROOM if planar else solver.room
     singly = solver.singly(problem)
-    least = CACHE_LINE if planar and not solver.whole else solver.least_lanes or 0  # transposed lanes are adjacent in any tile
+    least = solver.least_lanes or 0
+    if planar and not solver.whole:  # transposed lanes are adjacent in any tile
+        least = CACHE_LINE
     if not solver.whole and max([axis.most for axis in axes]) > FEW:
         room, least = LONG_ROOM if len(axes) > 1 else LINE_ROOM, CACHE_LINE
         if 0 in singly and not planar and solvers.share_little(problem, axes[0], lanes):
@@ -68,13 +71,14 @@ def stages_of(problem: Problem, solver: Solver, groups: int, retried: str | None
     stays = not planar and solver.in_place and (solver.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
     free = 0 if planar or (solver.copies_in_room and not stays) else tiles.MOST - room
-    works = [tiles.Work(axes, stays and solver.by_axis, planar, all_lanes) for all_lanes in (solver.least_lanes is None, False)]
+    work, again = (tiles.Work(axes, stays and solver.by_axis, planar, all_lanes)
+                   for all_lanes in (solver.least_lanes is None, False))
 
     extents = groups, problem.items, lanes
     least, grain = lanes if solver.least_lanes is None else least // itemsize, VECTOR // itemsize
 
-    def stage(solver: Solver, reduction: str, dtype: str, room: int, work: tiles.Work, alone: int = 1, together: int = 1,
-              **limits: Any) -> Stage:
+    def stage(solver: Solver, reduction: str, dtype: str, room: int, work: tiles.Work, alone: int = 1,
+              together: int = 1, **limits: Any) -> Stage:
         unit = unit_name(solver.name, reduction, dtype)
 
         def volume(tile: Tile) -> int:
@@ -88,15 +92,15 @@ def stages_of(problem: Problem, solver: Solver, groups: int, retried: str | None
             tile = divided = tiles.divide(axes, extents, tile, alone, work, least, grain)
         if together > alone:
             divided = tiles.divide(axes, extents, tile, together, work, least, grain)
-        return Stage(unit, solver.by_axis, solver.gathers and not planar, solver.shares and not planar, solver.divides, tile,
-                     divided)
+        return Stage(unit, solver.by_axis, solver.gathers and not planar, solver.shares and not planar, solver.divides,
+                     tile, divided)
 
-    first = stage(solver, problem.reduction, problem.dtype, room, works[0], *tiles.tasks_of(axes, extents), lane_values=(least, most),
-                  grain=grain)
+    first = stage(solver, problem.reduction, problem.dtype, room, work, *tiles.tasks_of(axes, extents),
+                  lane_values=(least, most), grain=grain)
     if retried is None:
         return (first,)
     other, reduction = solvers.retry_of(solver, problem, retried)
-    return first, stage(other, reduction, retried, max(room, LONG_ROOM), works[1], within=first.tile)
+    return first, stage(other, reduction, retried, max(room, LONG_ROOM), again, within=first.tile)
 
 
 def seen(form: Form) -> Form:

@@ -131,7 +131,7 @@ def column_of(problem: Problem) -> float:
 
 
 def slide_work(problem: Problem) -> Work:
-    """The work of windows that slide along rows: registers of new columns, and of the totals of shared ones; windows."""
+    """The work of windows that slide along rows: registers of new columns, and of totals of shared ones; windows."""
     lanes, last, width = lanes_of(problem), problem.axes[-1], problem.register / problem.acc_bytes
     taps = column_of(problem) * last.stride + last.kernel - last.stride
     return {"columns": taps * -(-lanes // width) * (width / lanes), "windows": width / lanes}
