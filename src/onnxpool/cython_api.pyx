@@ -31,6 +31,8 @@ cdef extern from *:
 __all__ = ["Prepared"]
 
 MOST_SIZE = 4096  # maximum size of a geometry; a larger size field is garbage
+MOST_OPERATORS = 64  # that are kept
+operators = {}  # of geometries, by all but their shape
 
 OPERATIONS = {
     ONNXPOOL_AVERAGE_POOL: "AveragePool",
@@ -122,6 +124,42 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
     return handle
 
 
+cdef onnxpool_handle* prepare_plain(operator, tuple shape, dtype) except? NULL:
+    """A handle for C-contiguous arrays of a shape that needs no plan, or NULL."""
+    cdef onnxpool_handle* handle
+    cdef Py_ssize_t itemsize = dtype.itemsize, size
+    cdef int axis, ndim = len(shape)
+    found = None if operator._shapes is None else operator._shapes.prepared(shape, dtype.num)
+    if found is None:
+        return NULL
+    handle = <onnxpool_handle*> calloc(1, sizeof(onnxpool_handle))
+    if handle == NULL:
+        raise MemoryError(f"{operator.label}: cannot allocate {sizeof(onnxpool_handle)} bytes for a handle")
+    pool, output_shape = found
+    handle.references, handle.pool, handle.ndim, handle.indexed = 1, <PyObject*> pool, ndim, operator.return_indices
+    Py_INCREF(pool)
+    size = lay(handle.strides.x, shape, itemsize)
+    handle.threads, handle.most_threads = team(None, size), team(MOST_THREADS, size)
+    lay(handle.strides.y, output_shape, itemsize)
+    for axis in range(ndim):
+        handle.shape[axis] = output_shape[axis]
+    handle.operands.x = Operand(NULL, &handle.strides.x[0], ndim, itemsize, False)
+    handle.operands.y = Operand(NULL, &handle.strides.y[0], ndim, itemsize, False)
+    if handle.indexed:
+        lay(handle.strides.indices, output_shape, INDEX.itemsize)
+        handle.operands.indices = Operand(NULL, &handle.strides.indices[0], ndim, INDEX.itemsize, False)
+    return handle
+
+
+cdef Py_ssize_t lay(Py_ssize_t* strides, tuple shape, Py_ssize_t bytes):
+    """Set the strides of a row-major array, and return its bytes."""
+    cdef int axis
+    for axis in range(len(shape) - 1, -1, -1):
+        strides[axis] = bytes
+        bytes *= shape[axis]
+    return bytes
+
+
 cdef tuple values(const int64_t* source, Py_ssize_t count):
     """An array of integers as a tuple, or None if it is NULL."""
     return None if source == NULL else tuple([source[i] for i in range(count)])
@@ -132,6 +170,22 @@ def named(dict names, str field, code):
         known = ", ".join(f"{number} ({name})" for number, name in names.items())
         raise PoolError(f"onnxpool: {field}={code} of a geometry is unknown; give {known}")
     return names[code]
+
+
+cdef bytes some(const int64_t* source, Py_ssize_t count):
+    """An array of integers as bytes, or none if it is NULL."""
+    return b"" if source == NULL else b"-" + (<const char*> source)[:count * sizeof(int64_t)]
+
+
+cdef bytes key_of(const onnxpool_geometry* geometry):
+    """All of a geometry but its shape."""
+    cdef onnxpool_geometry rest = geometry[0]
+    cdef Py_ssize_t spatial = max(0, min(geometry.ndim, <int> MOST_AXES) - 2)
+    rest.shape = rest.kernel_shape = rest.strides = rest.pads = rest.dilations = NULL
+    rest.x_strides = rest.y_strides = rest.indices_strides = NULL
+    return b"".join([(<const char*> &rest)[:sizeof(onnxpool_geometry)], some(geometry.kernel_shape, spatial),
+                     some(geometry.strides, spatial), some(geometry.pads, 2 * spatial),
+                     some(geometry.dilations, spatial)])
 
 
 cdef onnxpool_geometry known_part(const onnxpool_geometry* given) except *:
@@ -159,9 +213,18 @@ cdef onnxpool_handle* onnxpool_prepare(object plan, object inputs) except NULL:
 
 cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) except NULL:
     cdef onnxpool_geometry geometry
+    cdef onnxpool_handle* handle
     if given == NULL:
         raise PoolError("onnxpool: the geometry is NULL; give one")
     geometry = known_part(given)
+    key = key_of(&geometry)
+    operator = operators.get(key)
+    plain = geometry.x_strides == geometry.y_strides == geometry.indices_strides == NULL and geometry.shape != NULL
+    if operator is not None and plain and not operator.quantised:
+        handle = prepare_plain(operator, values(geometry.shape, geometry.ndim),
+                               dtype_named(named(ELEMENTS, "dtype", geometry.dtype)))
+        if handle != NULL:
+            return handle
     name = named(OPERATIONS, "operation", geometry.operation)
     dtype = named(ELEMENTS, "dtype", geometry.dtype)
     auto_pad = named(AUTO_PADS, "auto_pad", geometry.auto_pad)
@@ -186,11 +249,21 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
     power = schemas.resolve(name, opset).attributes.get("p")
     if power is not None and power.type == "int" and geometry.p.is_integer():
         attributes["p"] = int(geometry.p) or None
-    operator = by_name(name, opset, attributes, geometry.channels_last, geometry.return_indices)
+    changes = operator is not None
+    if not changes:
+        operator = by_name(name, opset, attributes, geometry.channels_last, geometry.return_indices)
     plan = operator.plan(values(geometry.shape, geometry.ndim), dtype_named(dtype))
     scales = (geometry.x_scale, geometry.x_zero_point, geometry.y_scale, geometry.y_zero_point)
-    return prepare(plan, scales if operator.quantised or any(scales) else (), values(geometry.x_strides, geometry.ndim),
-                   values(geometry.y_strides, geometry.ndim), values(geometry.indices_strides, geometry.ndim))
+    handle = prepare(plan, scales if operator.quantised or any(scales) else (),
+                     values(geometry.x_strides, geometry.ndim), values(geometry.y_strides, geometry.ndim),
+                     values(geometry.indices_strides, geometry.ndim))
+    if changes:
+        operator._learn(plan)
+    else:
+        if len(operators) >= MOST_OPERATORS:
+            operators.clear()
+        operators[key] = operator
+    return handle
 
 
 cdef void onnxpool_retain(onnxpool_handle* handle) noexcept nogil:

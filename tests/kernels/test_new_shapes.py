@@ -3,6 +3,7 @@
 import random
 
 import ml_dtypes
+import native
 import numpy as np
 import pytest
 from random_plans import drawn
@@ -105,6 +106,29 @@ def test_errors_of_new_shapes_are_those_of_plans():
             operator.plan(shape, np.float32)
         assert str(raised.value) == str(expected.value)
     assert operator(np.zeros((0, 2, 8, 8), np.float32)).shape == (0, 2, 6, 6)
+
+
+@pytest.mark.usefixtures("_nothing_learned")
+@pytest.mark.parametrize("indexed", [False, True])
+def test_geometries_of_new_shapes_need_no_plans(indexed):
+    given = {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
+    pool, rng = onnxpool.MaxPool(**given, return_indices=indexed), np.random.default_rng(1)
+    for turn, side in enumerate((*range(3, 12), 4)):
+        x = rng.standard_normal((2, 3, side, side + 1)).astype(np.float32)
+        plans = base._plan.cache_info().misses
+        geometry = native.geometry("MaxPool", x.shape, "float32", **given, return_indices=indexed)
+        handle = native.prepare_geometry(geometry)
+        known = base._plan.cache_info().misses == plans  # the first two shapes need plans
+        expected = pool.plan(x.shape, x.dtype)(x)
+        y, indices = expected if indexed else (expected, None)
+        found, places = np.empty_like(y), np.empty(y.shape, np.int64)
+        assert native.shape_of(handle) == y.shape
+        address = places.ctypes.data if indexed else None
+        assert native.run(handle, x.ctypes.data, found.ctypes.data, address, 1) == native.OK
+        native.release(handle)
+        assert same_bits(found, y)
+        assert indices is None or np.array_equal(places, indices)
+        assert known or turn < 2
 
 
 def test_a_forced_solver_counts_for_shapes_that_are_known():

@@ -481,33 +481,61 @@ cdef class Shapes:
     cdef PlainPool pool_of(self, x):
         """The pool for an array, or None if it is not plain, or if Python has to plan it."""
         cdef cnp.ndarray a
-        cdef PlainPool plain
-        cdef Template template
-        cdef size_t place
-        cdef int i
         if not cnp.PyArray_CheckExact(x):
             return None
         a = x
-        place = <size_t> cnp.PyArray_TYPE(a)
-        for i in range(a.ndim):
-            place = 31 * place + <size_t> a.shape[i]
+        if not cnp.PyArray_ISCARRAY_RO(a):
+            return None
+        return self.find(cnp.PyArray_TYPE(a), a.ndim, <const Py_ssize_t*> a.shape)
+
+    cdef PlainPool find(self, int typenum, int ndim, const Py_ssize_t* shape):
+        """The pool for plain arrays of a dtype and shape, or None if Python has to plan it."""
+        cdef PlainPool plain
+        cdef Template template
+        cdef size_t place = <size_t> typenum
+        cdef int i
+        for i in range(ndim):
+            place = 31 * place + <size_t> shape[i]
         place = (place ^ place >> 6 ^ place >> 12) % MOST_SHAPES
         with cython.critical_section(self):
             if self.generation != generation:
                 self.generation, self.pools = generation, [None] * MOST_SHAPES
             plain = self.pools[place]
-        if plain is not None and plain.takes(x):
+        if (plain is not None and plain.typenum == typenum and plain.ndim == ndim
+                and memcmp(plain.x_shape, shape, ndim * sizeof(Py_ssize_t)) == 0):
             return plain
-        if not cnp.PyArray_ISCARRAY_RO(a):
-            return None
-        template = self.template_of(cnp.PyArray_TYPE(a), a.ndim)
+        template = self.template_of(typenum, ndim)
         if template is None or self.has_learned():
             return None
-        plain = template.pool_of(<const Py_ssize_t*> a.shape, self.serial_bytes)
+        plain = template.pool_of(shape, self.serial_bytes)
         if plain is not None:
             with cython.critical_section(self):
                 self.pools[place] = plain
         return plain
+
+    def prepared(self, tuple shape, int typenum):
+        """The pool for plain arrays of a dtype and shape, and the shape of its result. None if Python has to plan it,
+        if it has further inputs, or if limits are in force."""
+        cdef PlainPool plain
+        cdef Py_ssize_t[MOST_AXES] sizes
+        cdef int i
+        if len(shape) > MOST_AXES or limited and self.has_limits():
+            return None
+        for i in range(len(shape)):
+            sizes[i] = shape[i]
+        plain = self.find(typenum, len(shape), sizes)
+        if plain is None or plain.quantised:
+            return None
+        return plain.pool, tuple([plain.y_shape[i] for i in range(plain.y_ndim)])
+
+    def shape_of(self, x):
+        """The shape of the result for an array, whose call needs no plan and no limits; otherwise None."""
+        cdef PlainPool plain = None if limited and self.has_limits() else self.pool_of(x)
+        return None if plain is None else tuple([plain.y_shape[i] for i in range(plain.y_ndim)])
+
+    def run(self, x, tuple inputs, out):
+        """Pool an array into given ones on this thread. Return whether that needs no plan."""
+        return self.call(x, inputs, out, 1) is not None
 
     cdef call(self, x, tuple inputs, out, num_threads):
         """The results for a plain array, or None for other arguments."""

@@ -6,7 +6,7 @@ from cython.parallel cimport parallel, prange, threadid
 from libc.math cimport fabs
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from .core.axes cimport set_axis
 from .core.boxes cimport CopyLoops

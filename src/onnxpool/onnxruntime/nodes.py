@@ -150,11 +150,22 @@ class Node:
         """The plan for an array. The latest plan is cached."""
         plan = self._plan
         if plan is None or plan.shape != x.shape:
+            changes = plan is not None
             plan = self._plan = self.operator.plan(x.shape, x.dtype)
+            if changes:
+                self.operator._learn(plan)
             if self.tunes:
                 for own, part in split(plan, x):
                     own.tuned(part, num_threads=1)
         return plan
+
+    def shape_of(self, x: Array) -> tuple[int, ...] | None:
+        """The shape of the result of an array that one thread pools, if that needs no plan; otherwise None."""
+        shapes = self.operator._shapes
+        if shapes is None or self.theirs is not None or self.tunes or threads.team(None, x.nbytes) > 1:
+            return None
+        found: tuple[int, ...] | None = shapes.shape_of(x)
+        return found
 
     def result_shape(self, plan: Plan, inputs: tuple[Array | None, ...]) -> tuple[int, ...]:
         """The shape of the result, which onnxruntime allocates. Refuses one that exceeds the limits in force."""
