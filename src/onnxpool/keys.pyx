@@ -44,7 +44,7 @@ def _make(cls, names, values, kinds):
 remembered = lru_cache(maxsize=MOST_KEPT)(_make)
 
 
-cdef class Call:
+cdef class KnownOperator:
     """An operator, and the arguments with which it was found."""
     cdef object cls, operator
     cdef tuple names, values
@@ -113,8 +113,8 @@ cdef object find(PyObject* module, PyObject** arguments, Py_ssize_t count, PyObj
         return look_up(cls, names, arguments + 1, 0)
     place = place_of(arguments[0], arguments + 1, PyTuple_GET_SIZE(names))
     call = calls[place]
-    if call is not None and (<Call>call).equals(cls, names, arguments + 1):
-        return (<Call>call).operator
+    if call is not None and (<KnownOperator>call).equals(cls, names, arguments + 1):
+        return (<KnownOperator>call).operator
     return look_up(cls, names, arguments + 1, place)
 
 
@@ -148,7 +148,7 @@ cdef object look_up(cls, tuple names, PyObject** arguments, Py_ssize_t place):
     except TypeError:  # an argument is not hashable, such as an array
         return _make(cls, names, values, types)
     if onnxpool_remembers_calls:
-        calls[place] = Call(cls, names, values, operator)
+        calls[place] = KnownOperator(cls, names, values, operator)
     return operator
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from slow_planner import tiles
-from slow_planner.tiles import Tile, Work
+from slow_planner.tiles import Extents, Work
 
 from onnxpool.windows import Axis
 
@@ -23,7 +23,7 @@ def random_axes(rng, most=3):
 
 
 def random_tile(rng, axes, items, lanes):
-    return Tile(int(rng.integers(1, items + 1)), tuple(int(rng.integers(1, axis.out + 1)) for axis in axes),
+    return Extents(int(rng.integers(1, items + 1)), tuple(int(rng.integers(1, axis.out + 1)) for axis in axes),
                 int(rng.integers(1, lanes + 1)))
 
 
@@ -131,7 +131,7 @@ def test_tiles_take_their_room_or_cannot_be_cut():
         assert 1 <= tile.items <= extents[1]
         assert 1 <= tile.lanes <= min(extents[2], most)
         assert all(1 <= count <= axis.out for axis, count in zip(axes, tile.windows, strict=True))
-        held, window = volume(tile), volume(Tile(1, (1,) * len(axes), min(tile.lanes, least)))
+        held, window = volume(tile), volume(Extents(1, (1,) * len(axes), min(tile.lanes, least)))
         more, smaller = tiles.halved(tile, work, least, grain)
         kinds.add((held <= room, held <= tiles.MOST))
         if held > room:
@@ -150,7 +150,7 @@ def test_a_tile_that_fits_is_whole():
     whole = 0
     for _ in range(500):
         axes, extents, itemsize, room = random_problem(rng)
-        everything = Tile(extents[1], tuple(axis.out for axis in axes), extents[2])
+        everything = Extents(extents[1], tuple(axis.out for axis in axes), extents[2])
         held = tiles.elements(axes, everything) * itemsize
         tile = tiles.cut(axes, extents, lambda tile, axes=axes, size=itemsize: tiles.elements(axes, tile) * size,
                          held if held <= room else room, Work(axes, True, False))

@@ -18,7 +18,7 @@ from ..arrays import Array, as_array, native
 from ..base import Operator
 from ..errors import PoolError, PoolTypeError
 from ..parts import Partial, Range
-from ..planning.plan import Reducing
+from ..planning.plan import ReducingPlan
 from ..windows import Axis, ceil_div
 
 Shape = tuple[int, ...]
@@ -49,7 +49,7 @@ def pooled(x: Any, op: Operator, chunks: Any = None, num_threads: int | None = 1
     return shared(x, plan, num_threads)
 
 
-def plan_of(x: Any, op: Operator) -> Reducing:
+def plan_of(x: Any, op: Operator) -> ReducingPlan:
     """The plan for a dask array. Other objects and arrays of unknown shape are refused."""
     if not isinstance(x, da.Array):
         raise PoolTypeError(f"{op.label}: X is of type {type(x).__module__}.{type(x).__qualname__}, not a dask array; "
@@ -60,11 +60,11 @@ def plan_of(x: Any, op: Operator) -> Reducing:
             raise PoolError(f"{op.label}: chunk sizes along axis {axis} are unknown; call "
                             f"x.compute_chunk_sizes() first", op.label, "X", axis=axis, value=size)
     as_array(op.label, x._meta)  # refuses types of chunks, such as masked arrays
-    plan: Reducing = op.plan(x.shape, x.dtype)  # type: ignore[assignment]
+    plan: ReducingPlan = op.plan(x.shape, x.dtype)  # type: ignore[assignment]
     return plan
 
 
-def is_uncut(plan: Reducing, chunks: Sequence[Shape]) -> bool:
+def is_uncut(plan: ReducingPlan, chunks: Sequence[Shape]) -> bool:
     """Whether a single chunk holds everything that decides the bits of each result of a global operator."""
     for line, sizes in zip(plan.lines, map(filled, chunks), strict=True):
         if len(sizes) > 1 and min(sizes) < (line.size if line.windows else line.least):
@@ -77,7 +77,7 @@ def filled(sizes: Iterable[int]) -> Shape:
     return tuple(size for size in sizes if size) or (0,)
 
 
-def result_chunks(plan: Reducing, chunks: Sequence[Shape], given: Any) -> tuple[Shape, ...]:
+def result_chunks(plan: ReducingPlan, chunks: Sequence[Shape], given: Any) -> tuple[Shape, ...]:
     """
     The chunk sizes of a result.
 
@@ -97,7 +97,7 @@ def result_chunks(plan: Reducing, chunks: Sequence[Shape], given: Any) -> tuple[
                  for line, sizes in zip(plan.lines, chunks, strict=True) if line.kept)
 
 
-def kept_axes(plan: Reducing) -> list[int]:
+def kept_axes(plan: ReducingPlan) -> list[int]:
     """The axes of the input that the result keeps."""
     return [axis for axis, line in enumerate(plan.lines) if line.kept]
 
@@ -134,7 +134,7 @@ class Reads(NamedTuple):
     sizes: Shape  # of the pieces
 
 
-def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
+def reads(plan: ReducingPlan, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
     """
     For each axis of the input, the reads of all chunks of the result.
 
@@ -153,7 +153,7 @@ def reads(plan: Reducing, chunks: Sequence[Shape], results: Sequence[Shape]) -> 
         yield found
 
 
-def tiled(x: Any, plan: Reducing, results: tuple[Shape, ...], num_threads: int | None) -> Any:
+def tiled(x: Any, plan: ReducingPlan, results: tuple[Shape, ...], num_threads: int | None) -> Any:
     """The result in chunks, each of which is a part with the same bits as the whole result."""
     token = tokenize(x.name, repr(plan), results, num_threads)
     name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
@@ -213,7 +213,7 @@ def crop(label: str, dtype: np.dtype[Any], cuts: Sequence[Cut], block: Any) -> A
     return array[tuple(slice(cut.begin, cut.end) for cut in cuts)].copy()
 
 
-def pool(plan: Reducing, ranges: Sequence[Range], sizes: Sequence[Shape], num_threads: int | None,
+def pool(plan: ReducingPlan, ranges: Sequence[Range], sizes: Sequence[Shape], num_threads: int | None,
          blocks: Sequence[Any]) -> Any:
     """Compute a chunk of the result from pieces in row-major order, which have these sizes along each axis."""
     part = plan.tile(tuple(slice(*one) for one in ranges))
@@ -221,7 +221,7 @@ def pool(plan: Reducing, ranges: Sequence[Range], sizes: Sequence[Shape], num_th
     return part(x, num_threads=num_threads)
 
 
-def joined(plan: Reducing, shape: Shape, sizes: Sequence[Shape], blocks: Sequence[Any]) -> Array:
+def joined(plan: ReducingPlan, shape: Shape, sizes: Sequence[Shape], blocks: Sequence[Any]) -> Array:
     """Pieces joined to one array. It is row-major if the order of sums depends on the memory layout."""
     if len(blocks) == 1:
         x = checked(plan.label, plan.dtype, shape, blocks[0])
@@ -234,7 +234,7 @@ def joined(plan: Reducing, shape: Shape, sizes: Sequence[Shape], blocks: Sequenc
     return x
 
 
-def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
+def shared(x: Any, plan: ReducingPlan, num_threads: int | None) -> Any:
     """The result in chunks, each of which combines partial results of chunks of the input."""
     token = tokenize(x.name, repr(plan), num_threads)
     name, partials = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-partial-{token}"
@@ -266,14 +266,14 @@ def shared(x: Any, plan: Reducing, num_threads: int | None) -> Any:
     return array_of(name, graph, x, chunks, plan.result_dtype)
 
 
-def reduce(plan: Reducing, sizes: Shape, num_threads: int | None, block: Any) -> Partial:
+def reduce(plan: ReducingPlan, sizes: Shape, num_threads: int | None, block: Any) -> Partial:
     """Compute the partial result of a chunk of the input, which depends on its sizes and not on its place."""
     share = plan.share([slice(0, size) for size in sizes])
     x = checked(plan.label, plan.dtype, share.shape, block)
     return share(np.ascontiguousarray(x), num_threads=num_threads)
 
 
-def merge(plan: Reducing, partials: Sequence[Partial]) -> Partial:
+def merge(plan: ReducingPlan, partials: Sequence[Partial]) -> Partial:
     """Merge partial results into one. Sums stay in float64."""
     taps = sum(one.taps for one in partials)
     total = plan.total_of(taps)

@@ -420,13 +420,18 @@ cdef class Template:
     cdef rule_of(self, tuple inputs, int64_t taps):
         """The rule of a quantised operator for windows of so many taps."""
         cdef Quantisation last
+        cdef float_state saved
         with cython.critical_section(self):
             last = self.last
-        if last is None or not last.equals(inputs):
-            last = Quantisation(inputs, None, self.maker(inputs))
-            with cython.critical_section(self):
-                self.last = last
-        return last.maker(taps)
+        saved = enter_default_floats()
+        try:
+            if last is None or not last.equals(inputs):
+                last = Quantisation(inputs, None, self.maker(inputs))
+                with cython.critical_section(self):
+                    self.last = last
+            return last.maker(taps)
+        finally:
+            leave_default_floats(saved)
 
 
 cdef enum:

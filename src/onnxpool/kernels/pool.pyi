@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..planning.planner import Reducer
-from ..planning.quantisation import Rule
+from ..planning.quantisation import Scales
 from ..planning.request import Request
 from ..planning.setup import Setup
 from ..windows import Axis
@@ -38,7 +38,7 @@ class Pool:
     def tasks(self) -> int: ...
     def run(
         self, x: NDArray[Any], y: NDArray[Any], threads: int,
-        rule: Rule | None = None, indices: NDArray[Any] | None = None,
+        rule: Scales | None = None, indices: NDArray[Any] | None = None,
     ) -> bool: ...
 
 class PlainPool: ...

@@ -57,6 +57,7 @@ from ..planning.planner cimport (
     ANY,
     Attributes,
     Dim,
+    Extents,
     Form,
     Problem,
     Recipe,
@@ -70,7 +71,6 @@ from ..planning.planner cimport (
     set_up,
     setup_in,
 )
-from ..planning.planner cimport Tile as Extents
 
 cdef enum:
     CACHED = 1 << 20  # bytes of elements that the caches of a core hold
@@ -284,7 +284,7 @@ cdef void lay_strides(Py_ssize_t* strides, const Py_ssize_t* shape, int ndim, Py
 
 
 cdef set_scales(Scales* scales, source):
-    """Copy an `onnxpool.planning.quantisation.Rule`."""
+    """Copy an `onnxpool.planning.quantisation.Scales`."""
     scales.bias, scales.scale, scales.y_scale = source.bias, source.scale, source.y_scale
     scales.lowest, scales.highest, scales.zero = source.lowest, source.highest, source.zero
 

@@ -129,7 +129,7 @@ cdef bint worked(OrtApi api, OrtStatus* status) noexcept:
 
 # Descriptions of operators
 
-cdef struct Operator:
+cdef struct CustomOperator:
     OrtCustomOp slots  # first, because onnxruntime passes back a pointer to it
     OrtApi api
     PyObject* kind
@@ -142,7 +142,7 @@ include "calls.pxi"
 
 
 cdef const char* get_name(const OrtCustomOp* op) noexcept nogil:
-    return (<const Operator*>op).name
+    return (<const CustomOperator*>op).name
 
 cdef const char* get_provider(const OrtCustomOp* op) noexcept nogil:
     return "CPUExecutionProvider"
@@ -151,7 +151,7 @@ cdef size_t get_no_ports(const OrtCustomOp* op) noexcept nogil:
     return 0
 
 cdef int get_version(const OrtCustomOp* op) noexcept nogil:
-    return (<const Operator*>op).version
+    return (<const CustomOperator*>op).version
 
 
 # Registering a custom operator adds a schema and a kernel, but onnxpool needs only the kernel: nodes should keep the
@@ -163,9 +163,9 @@ cdef enum:
     UNREACHED = 1000  # the last version that onnxruntime allows in the domains of custom operators
 
 
-cdef Operator* new_operator(OrtApi api, str name, int version, kind) except NULL:
+cdef CustomOperator* new_operator(OrtApi api, str name, int version, kind) except NULL:
     """Allocate the description of an operator. It is never freed, because sessions may live as long as the process."""
-    cdef Operator* op = <Operator*>calloc(1, sizeof(Operator))
+    cdef CustomOperator* op = <CustomOperator*>calloc(1, sizeof(CustomOperator))
     if op == NULL:
         raise MemoryError
     cdef bytes text = name.encode()

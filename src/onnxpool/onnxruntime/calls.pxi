@@ -82,7 +82,7 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
         node.api, node.info, kernel.api, kernel.counting, kernel.refused = api, info, api, allocate_lock(), set()
         name = node.name()
         where = f"node {name!r}: "
-        kind = <object>(<const Operator*>op).kind
+        kind = <object>(<const CustomOperator*>op).kind
         values = {key: node.value(key.encode(), type) for key, type in kind.attributes.items()}
         kernel.node = kind.node({key: value for key, value in values.items() if value is not None},
                                 node.input_dtypes(), node.output_name(1) != "")

@@ -57,7 +57,7 @@ def steps(x: Array) -> Strides:
     return tuple([stride if size > 1 else 0 for size, stride in zip(x.shape, x.strides, strict=True)])
 
 
-class Reducing(Cuttable):
+class ReducingPlan(Cuttable):
     """The base of plans for whole arrays and for parts."""
 
     __slots__ = ()
@@ -143,7 +143,7 @@ class Reducing(Cuttable):
         return allocate(self.label, self.output_shape, dtype, self._order(x))
 
 
-class Cropped(Reducing):
+class Cropped(ReducingPlan):
     """A plan for some results of another plan, where a part must read more elements than its own results need."""
 
     __slots__ = ("_crop", "_inner", "axes", "output_shape", "reduction")
@@ -151,7 +151,7 @@ class Cropped(Reducing):
     _inner: Plan
     _crop: tuple[slice, ...]
 
-    def __init__(self, whole: Reducing, inner: Plan, crop: tuple[slice, ...]) -> None:
+    def __init__(self, whole: ReducingPlan, inner: Plan, crop: tuple[slice, ...]) -> None:
         super().__init__(whole.operator, inner.shape, inner.dtype, result_dtype=inner.result_dtype, axes=inner.axes,
                          reduction=whole.reduction,
                          output_shape=tuple(cut.stop - cut.start for cut in crop), _inner=inner, _crop=crop)
@@ -165,7 +165,7 @@ class Cropped(Reducing):
 
 
 @kernels.locate_pools
-class WindowPlan(kernels.PlainCall, Reducing):
+class WindowPlan(kernels.PlainCall, ReducingPlan):
     """
     The plan of an operator that reduces windows along some axes of an array.
 
@@ -377,7 +377,7 @@ class WindowPlan(kernels.PlainCall, Reducing):
         whole = self.reduction.whole and self.request.channel is None and self.reduction.name not in MERGES
         return not whole or bool(out.flags.c_contiguous)
 
-    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Rule | None, team: int) -> None:
+    def _reduce(self, x: Array, y: Array, indices: Array | None, rule: quantisation.Scales | None, team: int) -> None:
         """Reduce an array, which is not empty, into arrays that do not overlap it."""
         if self._picked is not None:
             elements = x[self._picked]
@@ -468,14 +468,15 @@ class WindowPlan(kernels.PlainCall, Reducing):
             else:
                 y[part.outputs] = mean(elements.astype(wide.dtype))
 
-    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Rule | None:
+    def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Scales | None:
         """The parameters that the inputs after X set for a kernel."""
         if not self._quantised:
             self._no_inputs(inputs)
             return None
-        make = quantisation.maker(self.label, self.dtype, self._optional_zeros,
-                                  self.reduction.name == "mean_in_order", inputs)
-        return make(math.prod(axis.kernel for axis in self.axes))
+        with kernels.cpu.DefaultFloats():
+            make = quantisation.maker(self.label, self.dtype, self._optional_zeros,
+                                      self.reduction.name == "mean_in_order", inputs)
+            return make(math.prod(axis.kernel for axis in self.axes))
 
     def _memory(self, x: Array, y: Array, indices: Array | None) -> Memory:
         """The strides of these arrays, and whether X is in row-major order and in the byte order of the machine."""

@@ -106,7 +106,7 @@ cdef struct Solver:
     bint whole, in_place, gathers, shares, copies_in_room, rereads, divides, by_axis
 
 
-cdef struct Tile:
+cdef struct Extents:
     # The extents of a tile.
     Py_ssize_t items, lanes
     Py_ssize_t[MOST_AXES] windows
@@ -119,7 +119,7 @@ cdef struct Stage:
     bint by_axis                     # whether rows must be contiguous
     bint gathers                     # whether it reads strided elements itself
     bint shares                      # whether several threads can share a tile
-    Tile tile, divided
+    Extents tile, divided
 
 
 cdef struct Choice:

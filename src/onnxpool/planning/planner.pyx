@@ -20,12 +20,12 @@ from ..kernels.core.job cimport (
     MOST_RUNS,
     Axis,
     Scratch,
+    Tile,
     bits_of,
     ceil_div,
     padded,
     touch,
 )
-from ..kernels.core.job cimport Tile as LoopTile
 from ..kernels.core.units cimport Unit
 from ..kernels.core.axes cimport set_axis
 
@@ -275,18 +275,19 @@ cdef object form_in(const Form* form):
     return PythonForm(groups, dim_in(&form.item), axes, dim_in(&form.lane), bool(form.apart))
 
 
-cdef object tile_in(const Tile* tile, int rank):
-    from .setup import Tile as PythonTile
+cdef object extents_in(const Extents* tile, int rank):
+    from .setup import Extents as PythonExtents
 
     cdef int a
-    return PythonTile(tile.items, tuple([tile.windows[a] for a in range(rank)]), tile.lanes)
+    return PythonExtents(tile.items, tuple([tile.windows[a] for a in range(rank)]), tile.lanes)
 
 
 cdef object stage_in(const Stage* stage, int rank):
     from .setup import Stage as PythonStage
 
+    tile, divided = extents_in(&stage.tile, rank), extents_in(&stage.divided, rank)
     return PythonStage(stage.unit.name.decode(), bool(stage.by_axis), bool(stage.gathers), bool(stage.shares),
-                       bool(table[stage.solver].divides), tile_in(&stage.tile, rank), tile_in(&stage.divided, rank))
+                       bool(table[stage.solver].divides), tile, divided)
 
 
 cdef object setup_in(const Setup* setup):

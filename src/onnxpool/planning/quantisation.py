@@ -11,7 +11,6 @@ from ..arrays import as_array
 from ..attributes import as_float, is_integer, is_real
 from ..dtypes import BYTES
 from ..errors import PoolError, PoolTypeError
-from ..kernels.cpu import DefaultFloats
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
 LIMITS = {np.dtype(name): np.iinfo(name) for name in BYTES}
@@ -69,7 +68,7 @@ def ratio_of(x_scale: np.float32, y_scale: np.float32, taps: int) -> np.float32:
         return np.float32(x_scale / np.float32(y_scale * np.float32(taps)))
 
 
-class Rule(NamedTuple):
+class Scales(NamedTuple):
     """The rule by which a kernel turns a sum into a byte."""
 
     bias: int  # the zero point of x, times the number of taps if integers are summed
@@ -90,35 +89,33 @@ class Quantisation(NamedTuple):
     low: int
     high: int
 
-    def whole(self, label: str, taps: int) -> Rule:
+    def whole(self, label: str, taps: int) -> Scales:
         """The rule for means of whole channels, by integer sums as in onnxruntime's QLinearGlobalAveragePool."""
         if taps > MOST_TAPS:
             raise PoolError(f"{label}: X has {taps} elements in each channel, but at most 2^55 are accepted, so that "
                             f"their sum fits in 64 bits; pool parts of it", label, "X", value=taps)
-        with DefaultFloats():
-            ratio = ratio_of(self.x_scale, self.y_scale, taps)
+        ratio = ratio_of(self.x_scale, self.y_scale, taps)
         if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
                             f"in float32, but must be finite and above 0; give scales that are closer together",
                             label, "x_scale", value=float(self.x_scale))
-        return Rule(bias=self.x_zero * taps, scale=float(ratio), y_scale=1.0, lowest=float(self.low - self.y_zero),
+        return Scales(bias=self.x_zero * taps, scale=float(ratio), y_scale=1.0, lowest=float(self.low - self.y_zero),
                     highest=float(self.high - self.y_zero), zero=self.y_zero)
 
-    def in_order(self) -> Rule:
+    def in_order(self) -> Scales:
         """The rule for means of windows, by float32 sums as in onnxruntime's QLinearAveragePool."""
-        return Rule(bias=self.x_zero, scale=float(self.x_scale), y_scale=float(self.y_scale), lowest=float(self.low),
+        return Scales(bias=self.x_zero, scale=float(self.x_scale), y_scale=float(self.y_scale), lowest=float(self.low),
                     highest=float(self.high), zero=self.y_zero)
 
 
 def maker(label: str, dtype: np.dtype[Any], optional: bool, in_order: bool,
-          inputs: tuple[Any, ...]) -> Callable[[int], Rule]:
+          inputs: tuple[Any, ...]) -> Callable[[int], Scales]:
     """A function that makes the rule of the inputs after X from the taps of a window. Windows that are added in order
     all have the same rule."""
-    with DefaultFloats():
-        given = read(label, dtype, inputs, optional)
-        if in_order:
-            rule = given.in_order()
-            return lambda taps: rule
+    given = read(label, dtype, inputs, optional)
+    if in_order:
+        rule = given.in_order()
+        return lambda taps: rule
     return partial(given.whole, label)
 
 

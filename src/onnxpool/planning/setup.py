@@ -61,7 +61,7 @@ class Form(NamedTuple):
                 "axes": [dim.size for dim in self.axes], "lanes": self.lane.size, "made_adjacent": self.apart}
 
 
-class Tile(NamedTuple):
+class Extents(NamedTuple):
     """The extents of a tile."""
 
     items: int
@@ -77,8 +77,8 @@ class Stage(NamedTuple):
     gathers: bool  # whether it reads strided elements itself
     shares: bool  # whether several threads can share a tile
     divides: bool  # whether it finishes means by divisions
-    tile: Tile
-    divided: Tile  # the tile of a task where several threads divide the work
+    tile: Extents
+    divided: Extents  # the tile of a task where several threads divide the work
 
 
 class Setup(NamedTuple):

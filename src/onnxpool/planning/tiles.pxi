@@ -47,7 +47,7 @@ cdef inline Py_ssize_t read_by(const Axis* axis, Py_ssize_t windows) noexcept no
     return min(axis.size, padded(axis, windows))
 
 
-cdef inline double results_of(const Problem* p, const Tile* tile) noexcept nogil:
+cdef inline double results_of(const Problem* p, const Extents* tile) noexcept nogil:
     cdef double total = <double> tile.lanes * tile.items
     cdef int a
     for a in range(p.rank):
@@ -55,7 +55,7 @@ cdef inline double results_of(const Problem* p, const Tile* tile) noexcept nogil
     return total
 
 
-cdef inline double places_of(const Problem* p, const Tile* tile, bint row) noexcept nogil:
+cdef inline double places_of(const Problem* p, const Extents* tile, bint row) noexcept nogil:
     """The number of places that the windows of a tile read, or a row of them."""
     cdef double total = 1
     cdef int a
@@ -64,13 +64,13 @@ cdef inline double places_of(const Problem* p, const Tile* tile, bint row) noexc
     return total
 
 
-cdef double volume(const Cutting* c, const Tile* tile) noexcept nogil:
+cdef double volume(const Cutting* c, const Extents* tile) noexcept nogil:
     """The bytes that a tile takes: scratch memory, and elements and results that are copied or soon read again."""
     cdef const Problem* p = c.problem
     cdef Py_ssize_t[MOST_AXES] zero
-    cdef LoopTile own
+    cdef Tile own
     cdef double held = results_of(p, tile), near = 0
-    memset(&own, 0, sizeof(LoopTile))
+    memset(&own, 0, sizeof(Tile))
     memset(zero, 0, p.rank * sizeof(Py_ssize_t))
     own.axis, own.rank, own.joined, own.items, own.lanes = p.axes, p.rank, p.joined, 1, tile.lanes
     own.all_lanes, own.most_lanes, own.begin, own.end = max(<Py_ssize_t> 1, p.lanes), tile.lanes, zero, tile.windows
@@ -132,7 +132,7 @@ cdef int cheapest_half(const Cutting* c, const Py_ssize_t* windows, int* axis) n
     return least
 
 
-cdef int halved(const Cutting* c, const Tile* tile, Tile* smaller) noexcept nogil:
+cdef int halved(const Cutting* c, const Extents* tile, Extents* smaller) noexcept nogil:
     """Halve a tile where that adds the least work, and return the factor by which work grows, in tenths."""
     cdef int more, axis, by_lanes
     cdef bint many = tile.lanes >= 2 * c.least
@@ -150,9 +150,9 @@ cdef int halved(const Cutting* c, const Tile* tile, Tile* smaller) noexcept nogi
     return more
 
 
-cdef void cut(const Cutting* c, double room, Tile* tile) noexcept nogil:
+cdef void cut(const Cutting* c, double room, Extents* tile) noexcept nogil:
     """Halve a tile while that costs little, until it fits into its room; above MOST bytes, whatever it costs."""
-    cdef Tile smaller, single
+    cdef Extents smaller, single
     cdef double held = volume(c, tile), fits, window
     cdef bint wanted
     cdef int a, more
@@ -172,7 +172,7 @@ cdef void cut(const Cutting* c, double room, Tile* tile) noexcept nogil:
         tile[0], held = smaller, fits
 
 
-cdef inline double tiles_of(const Cutting* c, const Tile* tile) noexcept nogil:
+cdef inline double tiles_of(const Cutting* c, const Extents* tile) noexcept nogil:
     """The number of tiles for each tile of items."""
     cdef double count = c.groups * ceil_div(c.problem.lanes, tile.lanes)
     cdef int a
@@ -181,11 +181,11 @@ cdef inline double tiles_of(const Cutting* c, const Tile* tile) noexcept nogil:
     return count
 
 
-cdef void divide(const Cutting* c, double tasks, Tile* tile) noexcept nogil:
+cdef void divide(const Cutting* c, double tasks, Extents* tile) noexcept nogil:
     """Take a part of a tile, so that there are enough tasks, if that costs little. Items are always halved first."""
     cdef Py_ssize_t items = c.problem.items, part = items
     cdef double others = tiles_of(c, tile)
-    cdef Tile smaller
+    cdef Extents smaller
     while part > 1 and ceil_div(items, part) * others < tasks:
         part = (part + 1) // 2
     tile.items = min(part, tile.items)

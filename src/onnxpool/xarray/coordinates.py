@@ -17,7 +17,7 @@ from ..attributes import shown
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError, PoolTypeError
 from ..operators import MaxPool, MinPool
-from .names import Call, Function, check_data, is_lazy, listed, pool
+from .names import Function, LabelledCall, check_data, is_lazy, listed, pool
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -55,7 +55,7 @@ class Coordinate(NamedTuple):
     name: Hashable
     dims: tuple[Hashable, ...]
     function: Function
-    call: Call
+    call: LabelledCall
 
     def pooled(self, variable: xr.Variable) -> Any:
         """The values of all windows. Those of a dask array stay lazy."""
@@ -182,7 +182,7 @@ class Coordinate(NamedTuple):
             self.reduced, chunks=chunks, dtype=dtype, meta=np.empty((0,) * data.ndim, dtype))
 
 
-def windows_of(call: Call, dims: Sequence[Hashable], shape: tuple[int, ...]) -> dict[int, Axis]:
+def windows_of(call: LabelledCall, dims: Sequence[Hashable], shape: tuple[int, ...]) -> dict[int, Axis]:
     """The windows along each pooled axis of a variable."""
     plan: Any = call.means(np.float64).along(dims).plan(shape, np.float64)
     return {axis: line.windows for axis, line in enumerate(plan.lines) if line.windows}
@@ -202,7 +202,7 @@ def taps_of(axis: Axis) -> Taps:
     return Taps(first, first + (number - 1) * axis.dilation, number)
 
 
-def means_of_moments(data: Any, call: Call, dims: Sequence[Hashable], skipna: bool,
+def means_of_moments(data: Any, call: LabelledCall, dims: Sequence[Hashable], skipna: bool,
                      num_threads: int | None = None) -> Any:
     """
     Exact means of dates or durations, rounded once to their unit, with ties to even.
@@ -235,7 +235,7 @@ def means_of_moments(data: Any, call: Call, dims: Sequence[Hashable], skipna: bo
     return np.where(missing, np.iinfo(np.int64).min, whole).astype(native(data.dtype))  # the integer of NaT
 
 
-class Run(NamedTuple):
+class Stretch(NamedTuple):
     """Windows along an axis that are next to each other and have the same number of elements."""
 
     begin: int
@@ -244,14 +244,14 @@ class Run(NamedTuple):
     taps: int
 
 
-def runs(axis: Axis) -> list[Run]:
+def runs(axis: Axis) -> list[Stretch]:
     """The windows that have elements: those inside the array as one run, and each at its border."""
     first, number, _ = kernels.windows_of(axis, 0, axis.out)
     windows = np.flatnonzero(number)
     first, number = first[windows], number[windows]
     steps = np.stack([np.diff(windows) - 1, np.diff(first) - axis.stride, np.diff(number)])
     cuts = [0, *(np.flatnonzero(steps.any(axis=0)) + 1).tolist(), len(windows)] if len(windows) else []
-    return [Run(int(windows[begin]), int(windows[end - 1]) + 1, int(first[begin]), int(number[begin]))
+    return [Stretch(int(windows[begin]), int(windows[end - 1]) + 1, int(first[begin]), int(number[begin]))
             for begin, end in pairwise(cuts)]
 
 

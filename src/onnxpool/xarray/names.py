@@ -33,7 +33,7 @@ FLAGS = ("skipna", "keepdims", "return_indices")
 Values = Mapping[Any, tuple[int, ...]]  # for each dimension a value, or two for its sides
 
 
-class Call(NamedTuple):
+class LabelledCall(NamedTuple):
     """The operator of a call, whose axes depend on the dimensions of each variable."""
 
     label: str  # of the operator
@@ -49,12 +49,12 @@ class Call(NamedTuple):
                   for name, own in self.by_dim.items()}
         return made(self.operator, axes=[dims.index(dim) for dim in pooled], **values, **self.given)
 
-    def without_nans(self, operator: type[Operator], **given: Any) -> Call:
+    def without_nans(self, operator: type[Operator], **given: Any) -> LabelledCall:
         """Another operator on the same windows, without NaNs."""
         return self._replace(operator=operator, given={
             **given, "skipna": True, **{name: value for name, value in self.given.items() if name in PLACES}})
 
-    def means(self, dtype: type[np.generic]) -> Call:
+    def means(self, dtype: type[np.generic]) -> LabelledCall:
         """The means of the same windows, without NaNs."""
         return self.without_nans(AveragePool if self.operator.windowed else GlobalAveragePool, dtype=dtype)
 

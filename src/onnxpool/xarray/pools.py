@@ -14,7 +14,7 @@ from ..dtypes import MOMENTS
 from ..errors import PoolError, PoolTypeError
 from ..operators import AveragePool, GlobalAveragePool
 from .coordinates import Coordinate, functions, means_of_moments
-from .names import Call, about, check_dims, check_flags, pool, values_by_dim
+from .names import LabelledCall, about, check_dims, check_flags, pool, values_by_dim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -32,7 +32,7 @@ def windowed(x: Labelled, operator: type[Operator], kernel_shape: Any, coord_fun
     check_type(label, x)
     check_flags(label, given)
     by_dim = values_by_dim(version, list(x.sizes), kernel_shape, given)
-    call = Call(label, operator, tuple(kernel_shape), by_dim,
+    call = LabelledCall(label, operator, tuple(kernel_shape), by_dim,
                 {name: one for name, one in given.items() if name not in by_dim})
     by_name = functions(label, coord_func, list(x.coords))
 
@@ -59,7 +59,7 @@ def reduced(x: Labelled, operator: type[Operator], dim: Any, num_threads: int | 
         dims = tuple(dim) if isinstance(dim, Iterable) and not isinstance(dim, str) else (dim,)
     if dims or x.sizes:  # a variable without dimensions is kept
         check_dims(label, "dim", dims, list(x.sizes))
-    y: Labelled = results(x, Call(label, operator, dims, {}, given), None, num_threads)
+    y: Labelled = results(x, LabelledCall(label, operator, dims, {}, given), None, num_threads)
     return y
 
 
@@ -76,7 +76,7 @@ def kept(attrs: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return {} if xr.get_options()["keep_attrs"] is False else attrs  # type: ignore[no-untyped-call]
 
 
-def results(x: Any, call: Call, pooled: Callable[[Hashable, xr.Variable], xr.Variable] | None,
+def results(x: Any, call: LabelledCall, pooled: Callable[[Hashable, xr.Variable], xr.Variable] | None,
             num_threads: int | None) -> Any:
     """The results for all variables, with coordinates that are pooled or, without a function, left out."""
     whole = isinstance(x, xr.Dataset)
@@ -124,7 +124,7 @@ def is_same(one: xr.Variable, other: xr.Variable) -> bool:
     return bool(one.equals(other))  # type: ignore[no-untyped-call]
 
 
-def check_sizes(call: Call, variable: xr.Variable) -> None:
+def check_sizes(call: LabelledCall, variable: xr.Variable) -> None:
     """Refuse to pool a dimension without elements."""
     for axis, dim in enumerate(variable.dims):
         if dim in call.dims and not variable.shape[axis]:
@@ -132,13 +132,13 @@ def check_sizes(call: Call, variable: xr.Variable) -> None:
                             f"dimensions", call.label, "X", axis=axis, value=0)
 
 
-def averages_moments(call: Call, dtype: Any) -> bool:
+def averages_moments(call: LabelledCall, dtype: Any) -> bool:
     """Whether the results are means of dates or durations, which have no zero to pad with, and keep their dtype."""
     return (call.operator in (AveragePool, GlobalAveragePool) and isinstance(dtype, np.dtype)
             and dtype.kind in MOMENTS and call.given["dtype"] is None and not call.given.get("count_include_pad"))
 
 
-def is_pooled(variable: Any, call: Call) -> bool:
+def is_pooled(variable: Any, call: LabelledCall) -> bool:
     """Whether a variable has a dimension to pool."""
     return not set(call.dims).isdisjoint(variable.dims)
 

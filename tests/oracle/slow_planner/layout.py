@@ -10,7 +10,7 @@ from onnxpool.planning import orders, ranges
 from onnxpool.planning.layout import REGISTER, compiled_for
 from onnxpool.planning.reductions import KINDS
 from onnxpool.planning.request import Request
-from onnxpool.planning.setup import Form, Stage, Tile
+from onnxpool.planning.setup import Extents, Form, Stage
 from onnxpool.planning.solvers import unit_of as unit_name
 from onnxpool.windows import Axis
 
@@ -81,7 +81,7 @@ def stages_of(problem: Problem, solver: Solver, groups: int, retried: str | None
               together: int = 1, **limits: Any) -> Stage:
         unit = unit_name(solver.name, reduction, dtype)
 
-        def volume(tile: Tile) -> int:
+        def volume(tile: Extents) -> int:
             scratch: int = pools.scratch_of(unit, axes, tile.windows, tile.lanes, lanes, problem.joined, singly)
             held = tiles.results(tile) if stays else tiles.elements(axes, tile)
             near = tiles.reused(axes, tile) if stays and solver.rereads else 0

@@ -6,7 +6,7 @@ Tiles never change a bit of a result. They determine the working set, and how th
 import math
 from collections.abc import Callable, Sequence
 
-from onnxpool.planning.setup import Tile
+from onnxpool.planning.setup import Extents
 from onnxpool.windows import Axis, ceil_div
 
 MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs, because callers are promised about 1 MiB
@@ -31,22 +31,22 @@ def places(axes: Sequence[Axis], windows: Sequence[int]) -> int:
     return total
 
 
-def results(tile: Tile) -> int:
+def results(tile: Extents) -> int:
     """The number of results of a tile."""
     return math.prod(tile.windows) * tile.lanes * tile.items
 
 
-def elements(axes: Sequence[Axis], tile: Tile) -> int:
+def elements(axes: Sequence[Axis], tile: Extents) -> int:
     """The number of elements and results of a tile."""
     return places(axes, tile.windows) * tile.lanes * tile.items + results(tile)
 
 
-def reused(axes: Sequence[Axis], tile: Tile) -> int:
+def reused(axes: Sequence[Axis], tile: Extents) -> int:
     """The number of elements that a row of windows reads, some of which the next row reads again."""
     return places(axes, (1, *tile.windows[1:])) * tile.lanes
 
 
-def count(axes: Sequence[Axis], items: int, lanes: int, tile: Tile) -> int:
+def count(axes: Sequence[Axis], items: int, lanes: int, tile: Extents) -> int:
     """The number of tiles."""
     tiles = -(-items // tile.items) * -(-lanes // tile.lanes)
     for axis, windows in zip(axes, tile.windows, strict=True):
@@ -110,21 +110,21 @@ def passed(read: Sequence[int], windows: Sequence[int]) -> int:
     return total
 
 
-def halved(tile: Tile, work: Work, least: int, grain: int) -> tuple[float, Tile]:
+def halved(tile: Extents, work: Work, least: int, grain: int) -> tuple[float, Extents]:
     """The factor by which work grows (inf if indivisible), and the tile, halved where that adds the least work."""
     items, windows, lanes = tile
     if items > 1:
-        return 1, Tile((items + 1) // 2, windows, lanes)
+        return 1, Extents((items + 1) // 2, windows, lanes)
     ways = work.halves(windows)
     more = min(ways, default=math.inf)
     by_lanes = math.inf if work.all_lanes or lanes <= 1 else HALVED_LANES if lanes >= 2 * least else 2
     if by_lanes < more:
         half = ceil_div(lanes, 2 * grain) * grain if lanes >= 2 * least else ceil_div(lanes, 2)
-        return by_lanes, Tile(items, windows, half)
+        return by_lanes, Extents(items, windows, half)
     if more == math.inf:
         return more, tile
     a = ways.index(more)
-    return more, Tile(items, (*windows[:a], (windows[a] + 1) // 2, *windows[a + 1:]), lanes)
+    return more, Extents(items, (*windows[:a], (windows[a] + 1) // 2, *windows[a + 1:]), lanes)
 
 
 def tasks_of(axes: Sequence[Axis], extents: tuple[int, int, int]) -> tuple[int, int]:
@@ -142,8 +142,9 @@ def tasks_of(axes: Sequence[Axis], extents: tuple[int, int, int]) -> tuple[int, 
     return alone, alone if alone > tasks else tasks
 
 
-def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Tile], int], room: int,
-        work: Work, within: Tile | None = None, lane_values: tuple[int, int] = (1, 1 << 62), grain: int = 1) -> Tile:
+def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[Extents], int], room: int,
+        work: Work, within: Extents | None = None, lane_values: tuple[int, int] = (1, 1 << 62),
+        grain: int = 1) -> Extents:
     """
     Cuts x[group, item, axes, lane] into tiles.
 
@@ -158,7 +159,7 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         The byte budget of a tile.
     work : Work
         The work of computing windows.
-    within : Tile, optional
+    within : Extents, optional
         A larger tile to cut. Default is the whole problem.
     lane_values : (int, int), optional
         Minimum lanes of a tile that is cut, and maximum lanes of any tile.
@@ -166,7 +167,7 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         The lanes of every tile but the last are a multiple of it.
     """
     _, items, lanes = extents
-    tile = within or Tile(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
+    tile = within or Extents(items, tuple([axis.out for axis in axes]), min(lanes, lane_values[1]))
     held = volume(tile)
     while True:
         wanted = held > room
@@ -175,14 +176,14 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[T
         more, smaller = halved(tile, work, lane_values[0], grain)
         fits = volume(smaller)
         if not wanted or more > MOST_EXTRA:
-            window = volume(Tile(1, (1,) * len(axes), min(tile.lanes, lane_values[0])))
+            window = volume(Extents(1, (1,) * len(axes), min(tile.lanes, lane_values[0])))
             if held <= max(MOST, fits, MOST_WINDOWS * window if window > LARGE_WINDOW else 0):
                 return tile
         tile, held = smaller, fits
 
 
-def divide(axes: Sequence[Axis], extents: tuple[int, int, int], tile: Tile, tasks: int, work: Work, least: int,
-           grain: int) -> Tile:
+def divide(axes: Sequence[Axis], extents: tuple[int, int, int], tile: Extents, tasks: int, work: Work, least: int,
+           grain: int) -> Extents:
     """A part of a tile, so that there are enough tasks, if that costs little. Items are always halved first."""
     groups, items, lanes = extents
     part = items
@@ -190,7 +191,7 @@ def divide(axes: Sequence[Axis], extents: tuple[int, int, int], tile: Tile, task
     while part > 1 and -(-items // part) * others < tasks:
         part = (part + 1) // 2
     if part < tile.items:
-        tile = Tile(part, tile.windows, tile.lanes)
+        tile = Extents(part, tile.windows, tile.lanes)
     while -(-items // part) * others < tasks:
         more, smaller = halved(tile, work, least, grain)
         if more > MOST_EXTRA:

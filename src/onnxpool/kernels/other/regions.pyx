@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 cimport numpy as cnp
 
-from .rows cimport Images, read_row, write_row
+from .images cimport Images, read_row, write_row
 from ..core.floats cimport enter_default_floats, float_state, leave_default_floats
 from ..core.interrupts cimport Interrupts, interrupted, raised_by_handler, run_together
 from ..core.job cimport TOO_LARGE
@@ -54,7 +54,7 @@ cdef struct Bins:
     Py_ssize_t low, high       # the range of elements that taps refer to
 
 
-cdef struct Regions:
+cdef struct RegionCall:
     Kind kind
     Images x, y
     Py_ssize_t height, width, channels, pooled_height, pooled_width
@@ -133,7 +133,7 @@ cdef inline real_t way_to(real_t bin_size, Py_ssize_t i, Py_ssize_t samples) noe
     return way if fabs(way) < <real_t> INFINITY else (i + <real_t> 0.5) / samples * bin_size
 
 
-cdef inline Py_ssize_t cut_samples(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t most,
+cdef inline Py_ssize_t cut_samples(const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t most,
                                    real_t* start, real_t* bin_size) noexcept nogil:
     """Where the first bin starts, and the length of a bin. The result is the number of its samples along the axis,
     which is at most `most` unless an attribute sets it."""
@@ -155,7 +155,7 @@ cdef inline real_t sample_at(real_t start, real_t bin_size, Py_ssize_t b, Py_ssi
     return start + b * bin_size + way_to(bin_size, i, samples)
 
 
-cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+cdef void align_bins(Bins* bins, const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled,
                      Py_ssize_t size, Py_ssize_t most) noexcept nogil:
     cdef real_t start, bin_size
     cdef Py_ssize_t b, i, count = 0, samples = cut_samples(job, begin, end, pooled, most, &start, &bin_size)
@@ -170,7 +170,7 @@ cdef void align_bins(Bins* bins, const Regions* job, real_t begin, real_t end, P
             bins.taps[i].weight /= samples
 
 
-cdef inline real_t cut_elements(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+cdef inline real_t cut_elements(const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled,
                                 Py_ssize_t* start) noexcept nogil:
     """The element at which a region starts. The result is the length of a bin."""
     cdef real_t scale = <real_t> job.scale
@@ -186,7 +186,7 @@ cdef inline void elements_of(Py_ssize_t start, real_t bin_size, Py_ssize_t b, Py
     high[0] = min(max(<Py_ssize_t> ceil((b + 1) * bin_size) + start, 0), size)
 
 
-cdef void roi_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+cdef void roi_bins(Bins* bins, const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled,
                    Py_ssize_t size) noexcept nogil:
     cdef Py_ssize_t b, i, count = 0, start, low, high
     cdef real_t bin_size = cut_elements(job, begin, end, pooled, &start)
@@ -199,7 +199,7 @@ cdef void roi_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_
     bins.first[pooled] = count
 
 
-cdef void set_bins(Bins* bins, const Regions* job, real_t begin, real_t end, Py_ssize_t pooled,
+cdef void set_bins(Bins* bins, const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled,
                    Py_ssize_t size, Py_ssize_t most) noexcept nogil:
     cdef Py_ssize_t i
     if job.kind == ROI_MAX:
@@ -236,7 +236,7 @@ cdef inline void add_weighted(const real_t* x, double* y, Py_ssize_t n, double w
             y[j] = y[j] + x[j] * weight
 
 
-cdef void reduce_columns(const Regions* job, const Bins* columns, const real_t* row, char* line,
+cdef void reduce_columns(const RegionCall* job, const Bins* columns, const real_t* row, char* line,
                          Py_ssize_t channels) noexcept nogil:
     """The bins of one row: line[pooled_width, channels]."""
     cdef Py_ssize_t c, k, begin
@@ -254,7 +254,7 @@ cdef void reduce_columns(const Regions* job, const Bins* columns, const real_t* 
         line += channels * (sizeof(double) if job.kind == ALIGN_AVG else sizeof(real_t))
 
 
-cdef const char* line_of(real_t* unused, const Regions* job, const char* plane, Py_ssize_t row, Py_ssize_t channels,
+cdef const char* line_of(real_t* unused, const RegionCall* job, const char* plane, Py_ssize_t row, Py_ssize_t channels,
                          Scratch* scratch) noexcept nogil:
     cdef const Bins* columns = &scratch.columns
     cdef int slot = row & 1
@@ -273,7 +273,7 @@ cdef const char* line_of(real_t* unused, const Regions* job, const char* plane, 
     return scratch.held_line[slot]
 
 
-cdef void separable_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
+cdef void separable_bins(real_t* unused, const RegionCall* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                          Scratch* scratch) noexcept nogil:
     """One row of bins. Columns have been reduced first, so the first of equal maxima in row-major order wins."""
     cdef const Bins* rows = &scratch.rows
@@ -302,7 +302,7 @@ cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after
         y[j] = corner if fresh else larger(y[j], corner)
 
 
-cdef void corner_bins(real_t* unused, const Regions* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
+cdef void corner_bins(real_t* unused, const RegionCall* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                       Scratch* scratch) noexcept nogil:
     """Like `separable_bins`, for the maximum over all samples of the largest of four weighted corners."""
     cdef const Bins* rows = &scratch.rows
@@ -330,7 +330,7 @@ cdef inline void set_plain_nans(real_t* values, Py_ssize_t n) noexcept nogil:
         values[j] = values[j] if values[j] == values[j] else <real_t> NAN
 
 
-cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
+cdef const char* narrowed(real_t* unused, const RegionCall* job, Scratch* scratch, Py_ssize_t n) noexcept nogil:
     """Convert the row of bins to values. Averages of floats are doubles up to here; 16-bit results are rounded once."""
     cdef double* sums = <double*> scratch.out
     cdef float* values = <float*> scratch.values
@@ -349,7 +349,7 @@ cdef const char* narrowed(real_t* unused, const Regions* job, Scratch* scratch, 
     return scratch.values
 
 
-cdef void pool_region(const real_t* roi, const Regions* job, Py_ssize_t region, Py_ssize_t image,
+cdef void pool_region(const real_t* roi, const RegionCall* job, Py_ssize_t region, Py_ssize_t image,
                       Scratch* scratch) noexcept nogil:
     cdef real_t* unused = NULL
     cdef Py_ssize_t channel = 0, channels, b
@@ -373,7 +373,7 @@ cdef void pool_region(const real_t* roi, const Regions* job, Py_ssize_t region, 
         channel += channels
 
 
-cdef void lay_scratch(const Regions* job, char* memory, Scratch* scratch) noexcept nogil:
+cdef void lay_scratch(const RegionCall* job, char* memory, Scratch* scratch) noexcept nogil:
     scratch.elements, scratch.values, scratch.out = memory, memory + job.row, memory + 2 * job.row
     scratch.line[0], scratch.line[1] = memory + 3 * job.row, memory + 4 * job.row
     scratch.rows.taps = <Tap*> (memory + 5 * job.row)
@@ -382,7 +382,7 @@ cdef void lay_scratch(const Regions* job, char* memory, Scratch* scratch) noexce
     scratch.columns.first = scratch.rows.first + job.pooled_height + 1
 
 
-cdef void run_region(const Regions* job, const void* rois, const int64_t* images, Py_ssize_t region,
+cdef void run_region(const RegionCall* job, const void* rois, const int64_t* images, Py_ssize_t region,
                      char* memory) noexcept nogil:
     cdef float_state saved = enter_default_floats()
     cdef Scratch scratch
@@ -395,7 +395,7 @@ cdef void run_region(const Regions* job, const void* rois, const int64_t* images
 
 
 cdef struct Tasks:
-    const Regions* job
+    const RegionCall* job
     const void* rois
     const int64_t* images
     Py_ssize_t count
@@ -419,7 +419,7 @@ cdef Images images_of(cnp.ndarray source, int half, bint channels_last):
                   source.strides[0], source.strides[first], source.strides[first + 1], source.strides[channel])
 
 
-cdef Py_ssize_t most_taps(const Regions* job, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t most) noexcept nogil:
+cdef Py_ssize_t most_taps(const RegionCall* job, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t most) noexcept nogil:
     """The maximum number of taps of all bins of an axis."""
     cdef double each
     if job.kind == ROI_MAX:  # bins share no element but that of their border
@@ -430,7 +430,7 @@ cdef Py_ssize_t most_taps(const Regions* job, Py_ssize_t pooled, Py_ssize_t size
     return <Py_ssize_t> min(pooled * each, <double> TOO_LARGE)
 
 
-cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint channels_last) noexcept nogil:
+cdef void set_sizes(RegionCall* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint channels_last) noexcept nogil:
     cdef int first = 1 if channels_last else 2
     cdef Py_ssize_t most
     job.height, job.width, job.channels = x_shape[first], x_shape[first + 1], x_shape[3 if channels_last else 1]
@@ -448,14 +448,14 @@ cdef void set_sizes(Regions* job, Py_ssize_t* x_shape, Py_ssize_t* y_shape, bint
                    + (job.height_taps + job.width_taps) * sizeof(Tap) + 5 * job.row + 63) // 64 * 64
 
 
-cdef int set_division(Regions* job, cut, Py_ssize_t most_down, Py_ssize_t most_across) except -1:
+cdef int set_division(RegionCall* job, cut, Py_ssize_t most_down, Py_ssize_t most_across) except -1:
     job.kind = {"roi_max": ROI_MAX, "align_avg": ALIGN_AVG, "align_max": ALIGN_MAX}[cut.kind]
     job.scale, job.offset, job.at_least_one = cut.scale, cut.offset, cut.at_least_one
     job.sampling, job.most_down, job.most_across = cut.sampling, most_down, most_across
     return 0
 
 
-cdef list bins_between(const Regions* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t size,
+cdef list bins_between(const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t size,
                        Py_ssize_t most):
     cdef Py_ssize_t b, i, samples, low = 0, high = 0, first
     cdef real_t start, bin_size, place, part = 0
@@ -480,12 +480,12 @@ cdef list bins_between(const Regions* job, real_t begin, real_t end, Py_ssize_t 
 
 
 def bins_along(cut, begin, end, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t most, bint double_precision):
-    """The bins of a region along an axis of this size, as the loops find them. `cut` is a tuple Regions.
+    """The bins of a region along an axis of this size, as the loops find them. `cut` is a `planning.regions.Regions`.
 
     For MaxRoiPool, a bin is its elements [low, high). For RoiAlign, it is where it starts and ends, and its samples:
     the place, the two elements beside it, and the weight of the second one, or None for these outside the plane.
     """
-    cdef Regions job
+    cdef RegionCall job
     set_division(&job, cut, most, most)
     if double_precision:
         return bins_between(&job, <double> begin, <double> end, pooled, size, most)
@@ -494,12 +494,12 @@ def bins_along(cut, begin, end, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t m
 
 def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, tuple most,
                  bint channels_last, int threads):
-    """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a tuple Regions, and `most` the
+    """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a `Regions`, and `most` the
     maximum number of samples of a bin along each axis.
 
     All arguments have been checked."""
     cdef int half = DTYPES[x.dtype.name].digits if cnp.PyArray_ITEMSIZE(x) == 2 else 0
-    cdef Regions job
+    cdef RegionCall job
     cdef Py_ssize_t count = rois.shape[0]
     cdef char* memory
     cdef Tasks tasks
