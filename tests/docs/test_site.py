@@ -104,7 +104,7 @@ def test_the_api_page_has_every_public_name(pages: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("written", "expected"), [
     ("[a](arrays.md#axes)", "[a](../arrays.md#axes)"),
-    ("[a](../examples/pyramid/README.md)", "[a](HOME/blob/main/examples/pyramid/README.md)"),
+    ("[a](../examples/gallery/README.rst)", "[a](HOME/blob/main/examples/gallery/README.rst)"),
     ("[a](../benchmarks/results)", "[a](HOME/tree/main/benchmarks/results)"),
     ("[a](HOME/blob/main/docs/onnx.md)", "[a](../onnx.md)"),
     ("[a](../CHANGELOG.md)", "[a](changelog.md)"),
