@@ -1,4 +1,4 @@
-"""Handles of the C API, nodes of onnxruntime and requests to the server: corrupted and right calls, as in Python."""
+"""Handles of the C API and nodes of onnxruntime: corrupted and right calls, as in Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ TESTS = Path(__file__).parents[1]
 PROGRAMS = {
     "capi/corrupted_handles.py": (1500, 100_000, "handles"),
     "onnxruntime/corrupted_sessions.py": (200, 20_000, "sessions, each run three times"),
-    "embedding/corrupted_requests.py": (600, 40_000, "requests"),
 }
 REPEATED = 60  # geometries that are prepared, run and released again and again
 LEAKS = """

@@ -1,178 +1,182 @@
-"""The server under good, wrong, torn, slow and huge requests: right answers, flat memory, descriptors and threads."""
+"""KServe with pools under good, wrong, torn, slow and huge requests: right answers, flat memory, files and threads."""
 
 from __future__ import annotations
 
 import http.client
+import importlib.util
 import json
-import math
-import os
 import random
+import socket
+import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from .figures import Figure, all_of, none
 
 QUICK, FULL = 14.0, 600.0  # seconds
-CLIENTS, SHARE = 4, 0.3  # of tritonclient, and how much of their requests is wrong or torn
+CLIENTS, LOOKS, PIECES = 6, 50, 20  # looks at the process, and pieces of a slow body
 WARM = 0.25  # of the time, in which caches and the heaps of threads grow
-GROWTH = 8  # MiB: a body and a tensor of the largest size for each thread that holds some, and gaps in their heaps
-PIECES = 20  # of a slow body
-LOOKS = 50  # at the process
-TICK, PAUSE, AFTER = 0.1, 2.0, 5.0  # a sleep of TICK that takes over PAUSE s excuses faults of AFTER s: we were stopped
+GROWTH = 16  # MiB: KServe collects its garbage when it likes
+PATH = "/v2/models/heat/infer"
+MODEL = """<ir_version: 10, opset_import: ["" : 22]>
+heat (float[N, C, H, W] x) => (
+    float[N, C, H, W] highest, float[N, C, P, Q] mean, float[N, C, 1, 1] norm, int64[N, C, P, Q] i) {
+    highest = MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x)
+    mean = AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (x)
+    norm = GlobalLpPool <p = 2> (x)
+    top, i = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (x)
+}"""
+SHAPES = ((1, 1, 3, 3), (1, 3, 17, 16), (2, 5, 31, 33), (4, 1, 9, 64), (1, 16, 64, 64), (3, 7, 5, 130))
+BAD_SHAPES = ((1, 1, 2, 8), (1, 1, 8), (3, 3), (1, 1, 1, 9, 9), (0, 0, 2, 0), (1, 2, 9, 1))
+BAD = (*((shape, "f4") for shape in BAD_SHAPES), *((SHAPES[1], dtype) for dtype in ("f8", "i4", "u1")))
+DATATYPES = {"f4": "FP32", "f8": "FP64", "i4": "INT32", "u1": "UINT8"}
+ODD = (None, True, 0, -1, 3, 2**31, 2**63, 2**64, 1e308, 0.5, "", "x", "FP32", "INT8", [], [[1], [2, 3]], {})
 
 
-class Others:
-    """Clients that are slow or send too much, and what they have seen."""
+class Client:
+    """A client with requests of all kinds, and what it has seen."""
 
-    def __init__(self, url: str, until: float) -> None:
-        import malformed
+    def __init__(self, port: int, seed: int) -> None:
         import numpy as np
-        import peaks
+        from tritonclient import http as triton
 
-        place = urlsplit(url)
-        self.address, self.until = (place.hostname or "", place.port or 80), until
-        self.lock, self.wrong = threading.Lock(), list[str]()
-        self.counts: Counter[str] = Counter()
-        self.malformed = malformed
-        heat = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)
-        self.right = {name: y.ravel().tolist() for name, y in peaks.direct(heat).items()}
+        self.port, self.rng, self.arrays, self.triton = port, random.Random(seed), np.random.default_rng(seed), triton
+        self.client = triton.InferenceServerClient(f"127.0.0.1:{port}", network_timeout=60.0)
+        self.counts, self.wrong, self.seconds = Counter[str](), list[str](), list[float]()
 
-    def answer(self, body: bytes | Iterator[bytes], headers: dict[str, str], pause: float = 0.0) -> tuple[int, Any]:
-        """The status and the document of the answer to a request, which is sent in pieces if there are pauses."""
-        connection = http.client.HTTPConnection(*self.address, timeout=60)
+    def body(self) -> bytes:
+        """A request of JSON."""
+        data = self.arrays.standard_normal(45).tolist()
+        return json.dumps({"inputs": [{"name": "x", "shape": [1, 1, 5, 9], "datatype": "FP32", "data": data}]}).encode()
+
+    def infer(self, x: Any) -> Any:
+        """The result of an array, sent as bytes, and returned as JSON or as bytes."""
+        sent = self.triton.InferInput("x", x.shape, DATATYPES[x.dtype.str[1:]])
+        sent.set_data_from_numpy(x)
+        binary = x.size > 2000 or self.rng.random() < 0.5
+        return self.client.infer("heat", [sent], outputs=[
+            self.triton.InferRequestedOutput(name, binary) for name in ("highest", "mean", "norm", "i")])
+
+    def good(self) -> str:
+        """An array whose answers have the bits of direct calls."""
+        import onnxpool
+
+        x = self.arrays.standard_normal(self.rng.choice(SHAPES), "f4")
+        begin, found = time.perf_counter(), self.infer(x)
+        self.seconds.append(time.perf_counter() - begin)
+        right = {"highest": onnxpool.max_pool(x, 3, pads=1), "mean": onnxpool.average_pool(x, 3, strides=2),
+                 "norm": onnxpool.global_lp_pool(x), "i": onnxpool.max_pool(x, 3, strides=2, return_indices=True)[1]}
+        return ", ".join(name for name, y in right.items() if found.as_numpy(name).tobytes() != y.tobytes())
+
+    def bad(self) -> str:
+        """An array that the model does not take."""
+        shape, dtype = self.rng.choice(BAD)
         try:
-            if pause and isinstance(body, bytes):
-                connection.putrequest("POST", self.malformed.INFER)
-                for name, value in headers.items():
-                    connection.putheader(name, value)
-                connection.endheaders()
-                size = -(-len(body) // PIECES)
-                for at in range(0, len(body), size):
-                    connection.send(body[at:at + size])
-                    time.sleep(pause)
-            else:
-                connection.request("POST", self.malformed.INFER, body, headers,
-                                   encode_chunked="Transfer-Encoding" in headers)
+            self.infer(self.arrays.random(shape).astype(dtype))
+        except self.triton.InferenceServerException as error:
+            return "" if error.status() == "400" and len(error.message()) > 10 else f"{shape} {dtype}: {error}"
+        return f"{shape} {dtype} has a result"
+
+    def odd(self) -> str:
+        """A document with one value of another kind."""
+        document = json.loads(self.body())
+        at: Any = self.rng.choice([document, document["inputs"], document["inputs"][0], document["inputs"][0]["data"]])
+        at[self.rng.choice(list(at) if isinstance(at, dict) else range(len(at)))] = self.rng.choice(ODD)
+        return self.answered(json.dumps(document).encode())
+
+    def damaged(self) -> str:
+        """A body with bytes changed, missing or repeated."""
+        body, place, size = self.body(), self.rng.randrange(900), self.rng.choice((1, 7, 40))
+        return self.answered(body[:place] + self.rng.choice((b"", b"\xff", b"[" * 9999, body)) + body[place + size:])
+
+    def huge(self) -> str:
+        """More data than any tensor of the model may have."""
+        return self.answered(bytes(24 << 20))
+
+    def slow(self) -> str:
+        """A good request that takes a second to arrive."""
+        body = self.body()
+        size = -(-len(body) // PIECES)
+        status = self.answer(time.sleep(1 / PIECES) or body[at:at + size] for at in range(0, len(body), size))
+        return "" if status == 200 else f"{status}"
+
+    def torn(self) -> str:
+        """A part of a request, after which the client leaves."""
+        head = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n".encode()
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall((head + self.body())[:self.rng.randrange(800)])
+        return ""
+
+    def answer(self, body: Any) -> int:
+        """The status of the answer to a body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("POST", PATH, body, {"Content-Type": "application/json"})
             response = connection.getresponse()
-            return response.status, json.loads(response.read())
+            response.read()
+            return response.status
         finally:
             connection.close()
 
-    def slow(self) -> str:
-        """A good request that takes seconds to arrive."""
-        good = self.malformed.GOOD
-        status, found = self.answer(good, {"Content-Length": str(len(good))}, pause=2 / PIECES)
-        outputs = {output["name"]: output["data"] for output in found.get("outputs", [])}
-        return "" if (status, outputs) == (200, self.right) else f"{status} {found}"
+    def answered(self, body: bytes) -> str:
+        """What is wrong if nothing answers. KServe itself answers some bodies that it cannot parse with status 500."""
+        status = self.answer(body)
+        return "" if status in (200, 400, 422, 500) else f"{status}"
 
-    def stuck(self) -> str:
-        """A request whose body never ends."""
-        good = self.malformed.GOOD
-        status, found = self.answer(good[:-1], {"Content-Length": str(len(good))}, pause=0.01)
-        return "" if status == 408 else f"{status} {found}"
-
-    def huge(self) -> str:
-        """A body of 48 MiB, which declares its length."""
-        status, found = self.answer(bytes(48 << 20), {})
-        return "" if status == 413 else f"{status} {found}"
-
-    def endless(self) -> str:
-        """A body of 32 MiB in chunks, which declares no length."""
-        chunks = (bytes(1 << 20) for _ in range(32))
-        status, found = self.answer(chunks, {"Transfer-Encoding": "chunked"})
-        return "" if status == 413 else f"{status} {found}"
-
-    def full(self) -> str:
-        """A tensor of the largest size that is accepted."""
-        size = self.malformed.LIMITS.tensor_bytes
-        header = self.malformed.listed(shape=[1, 1, 256, size // 1024], data=None,
-                                       parameters={"binary_data_size": size})
-        document = json.loads(header) | {"outputs": [{"name": "energy"}]}
-        header = json.dumps(document).encode()
-        status, found = self.answer(header + bytes(size), {self.malformed.HEADER_LENGTH: str(len(header))})
-        return "" if status == 200 and found["outputs"][0]["data"] == [0.0] else f"{status} {found}"
-
-    def work(self, kinds: tuple[Callable[[], str], ...], pause: float, seed: int) -> None:
-        """Send requests of some kinds until the time is over."""
-        rng = random.Random(seed)
-        while time.monotonic() < self.until:
-            kind = rng.choice(kinds)
+    def work(self, until: float) -> None:
+        """Send requests of all kinds."""
+        kinds = (self.good, self.bad, self.odd, self.damaged, self.torn, self.slow, self.huge)
+        while time.monotonic() < until:
+            (kind,) = self.rng.choices(kinds, (60, 15, 10, 10, 5, 1, 1))
             try:
                 fault = kind()
             except Exception as error:  # any exception is a finding
                 fault = f"{type(error).__name__}: {error}"
-            with self.lock:
-                self.counts[kind.__name__] += 1
-                self.wrong += [f"{kind.__name__}: {fault[:200]}"] if fault else []
-            time.sleep(pause)
+            self.counts[kind.__name__] += 1
+            self.wrong += [f"{kind.__name__}: {fault[:300]}"] if fault else []
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
     """Put load on a server, and look at its process."""
-    import load
+    if importlib.util.find_spec("kserve") is None:
+        print("  left out: pip install --group serving")
+        return
     import numpy as np
+    from frameworks import FRAMEWORKS, running
 
-    seconds = QUICK if quick else FULL
-    with load.started() as (process, url):
-        looks: list[tuple[float, float, int]] = []
-
-        def look() -> None:
-            found = load.measured(url)
-            threads = len(os.listdir(Path("/proc", str(process.pid), "task")))
-            looks.append((found["process_resident_memory_bytes"] / 2**20, found["process_open_fds"], threads))
-
-        look()
-        begin = time.monotonic()
-        tally, others = load.Tally(), Others(url, begin + seconds)
-        jobs: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
-            (load.work, (url, begin + seconds, SHARE, seed + client, tally)) for client in range(CLIENTS)]
-        jobs += [(others.work, ((others.slow, others.slow, others.stuck), 0.0, seed)) for _ in range(2)]
-        jobs += [(others.work, ((others.huge, others.endless, others.full), 0.5, seed))]
-        threads = [threading.Thread(target=target, args=arguments) for target, arguments in jobs]
+    seconds, looks = QUICK if quick else FULL, list[tuple[float, int, int]]()
+    framework = FRAMEWORKS["onnx"]._replace(ready="/v2/models/heat/ready")
+    with tempfile.TemporaryDirectory() as folder, running(framework, Path(folder), (MODEL,)) as (server, process):
+        begin, files = time.monotonic(), process.num_fds()
+        clients = [Client(server.port, seed + number) for number in range(CLIENTS)]
+        threads = [threading.Thread(target=client.work, args=(begin + seconds,)) for client in clients]
         for thread in threads:
             thread.start()
-        excused, ended, seen = 0, -math.inf, 0
-        while time.monotonic() < begin + seconds:
-            tick = time.monotonic()
-            time.sleep(TICK)
-            now, count = time.monotonic(), len(tally.wrong) + len(others.wrong)
-            if now - tick > PAUSE:
-                ended = now
-            if now < ended + AFTER:
-                excused += count - seen
-            seen = count
-            if now > begin + seconds * len(looks) / LOOKS:
-                look()
+        for look in range(1, LOOKS + 1):
+            time.sleep(max(0.0, begin + seconds * look / LOOKS - time.monotonic()))
+            looks.append((process.memory_info().rss / 2**20, process.num_fds(), process.num_threads()))
         for thread in threads:
             thread.join()
-        time.sleep(1)  # connections are closed
-        look()
-        left = load.measured(url)["inference_requests_under_way"]
-        lived = process.poll() is None
-    wrong = tally.wrong + others.wrong
-    faults = len(wrong) - excused
-    for text in wrong[:20]:
+        for client in clients:
+            client.client.close()
+        time.sleep(6)  # uvicorn closes idle connections after 5 s
+        left, lives = process.num_fds() - files, Client(server.port, seed).good() == ""
+    for text in [text for client in clients for text in client.wrong][:20]:
         print(f"  {text}")
-    sent = len(tally.seconds) + sum(tally.refused.values()) + tally.torn + others.counts.total()
-    kinds = {"good": len(tally.seconds), "refused": sum(tally.refused.values()), "torn": tally.torn, **others.counts}
-    note = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
-    if excused:
-        note += f"; {excused} others when all processes had been stopped"
-    yield none("wrong answers, and requests without one", faults, sent, "requests", note)
-    yield all_of("servers that live and have no requests left", int(lived and not left), 1, "server")
-    warm = int(len(looks) * WARM)
-    (early, _, few), (late, _, many) = (map(max, zip(*part, strict=True)) for part in (looks[warm:2 * warm],
-                                                                                      looks[-warm:]))
+    counts, wrong = sum((client.counts for client in clients), Counter[str]()), sum(len(c.wrong) for c in clients)
+    (early, _, few), (late, _, many) = (map(max, zip(*part, strict=True)) for part in (
+        looks[int(LOOKS * WARM):LOOKS // 2], looks[-LOOKS // 4:]))
+    yield none("wrong answers, and requests without one", wrong, counts.total(), "requests",
+               ", ".join(f"{count:,} {kind}" for kind, count in counts.items()))
+    yield all_of("servers that answer afterwards", int(lives), 1, "server")
     yield Figure("growth of memory", late - early, len(looks), "looks", "MiB", most=GROWTH,
-                 note=f"{looks[0][0]:.0f} MiB at the start, at most {early:.0f} early and {late:.0f} late")
-    yield none("more descriptors than at the start", max(0, int(looks[-1][1] - looks[0][1])), len(looks), "looks",
-               f"at most {max(files for _, files, _ in looks):.0f}")
+                 note=f"at most {early:.0f} MiB early and {late:.0f} late")
+    yield none("more descriptors than at the start", max(0, left), len(looks), "looks")
     yield none("more threads than after warming up", max(0, many - few), len(looks), "looks", f"{few} threads")
-    p50, p99 = np.percentile(np.array(tally.seconds) * 1e3, [50, 99])
-    yield Figure("99th percentile of good requests", float(p99), len(tally.seconds), "requests", "ms",
+    p50, p99 = np.percentile([1e3 * spent for client in clients for spent in client.seconds], [50, 99])
+    yield Figure("99th percentile of good requests", float(p99), counts["good"], "requests", "ms",
                  note=f"median {p50:.1f} ms; the clients share the processors with the server")

@@ -43,13 +43,10 @@ def installed() -> bool:
 
 
 def records() -> Iterator[Any]:
-    """The records about pools. Their module imports `expecttest`, which the samples do not need, and `triton` if there
-    is one, which would be a folder of the example server."""
+    """The records about pools. Their module imports `expecttest`, which the samples do not need."""
     stub = types.ModuleType("expecttest")
     stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
-    instead: dict[str, Any] = {"triton": None, "expecttest": stub}
-    for name in [name for name in instead if name in sys.modules]:
-        del instead[name]
+    instead = {"expecttest": stub} if "expecttest" not in sys.modules else {}
     sys.modules.update(instead)
     try:
         with warnings.catch_warnings():
