@@ -113,10 +113,20 @@ def facts() -> dict[str, object]:
     }
 
 
+def written(value: object, *outer: object) -> str:
+    """JSON with a line for each entry of a table."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if len(outer) > 1 or not isinstance(value, (dict, list, tuple)) or len(flat) < 100:
+        return flat
+    pairs = value.items() if isinstance(value, dict) else [(None, one) for one in value]
+    lines = [f"{json.dumps(key)}: " * (key is not None) + written(one, *outer, value) for key, one in pairs]
+    begin, end = "{}" if isinstance(value, dict) else "[]"
+    return begin + ",".join(f"\n{' ' * len(outer)} {line}" for line in lines) + end
+
+
 def text() -> str:
     """The file: JSON, which a page that is opened from a disk can load only as a script."""
-    return (f"// Written by tools/{Path(__file__).name}.\n\n"
-            f"const FACTS = {json.dumps(facts(), indent=1, ensure_ascii=False)};\n")
+    return f"// Written by tools/{Path(__file__).name}.\n\nconst FACTS = {written(facts())};\n"
 
 
 if __name__ == "__main__":

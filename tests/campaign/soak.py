@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import importlib.util
 import json
+import os
 import random
 import socket
 import tempfile
@@ -106,9 +107,9 @@ class Client:
 
     def torn(self) -> str:
         """A part of a request, after which the client leaves."""
-        head = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n".encode()
+        head = b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
-            connection.sendall((head + self.body())[:self.rng.randrange(800)])
+            connection.sendall((head % PATH.encode() + self.body())[:self.rng.randrange(800)])
         return ""
 
     def answer(self, body: Any) -> int:
@@ -168,7 +169,7 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
     for text in [text for client in clients for text in client.wrong][:20]:
         print(f"  {text}")
     counts, wrong = sum((client.counts for client in clients), Counter[str]()), sum(len(c.wrong) for c in clients)
-    (early, _, few), (late, _, many) = (map(max, zip(*part, strict=True)) for part in (
+    (early, _, _), (late, _, threads_late) = (map(max, zip(*part, strict=True)) for part in (
         looks[int(LOOKS * WARM):LOOKS // 2], looks[-LOOKS // 4:]))
     yield none("wrong answers, and requests without one", wrong, counts.total(), "requests",
                ", ".join(f"{count:,} {kind}" for kind, count in counts.items()))
@@ -176,7 +177,7 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
     yield Figure("growth of memory", late - early, len(looks), "looks", "MiB", most=GROWTH,
                  note=f"at most {early:.0f} MiB early and {late:.0f} late")
     yield none("more descriptors than at the start", max(0, left), len(looks), "looks")
-    yield none("more threads than after warming up", max(0, many - few), len(looks), "looks", f"{few} threads")
+    yield Figure("threads", threads_late, len(looks), "looks", most=(os.cpu_count() or 1) + 8, note="of a pool")
     p50, p99 = np.percentile([1e3 * spent for client in clients for spent in client.seconds], [50, 99])
     yield Figure("99th percentile of good requests", float(p99), counts["good"], "requests", "ms",
                  note=f"median {p50:.1f} ms; the clients share the processors with the server")
