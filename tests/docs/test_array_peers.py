@@ -2,7 +2,6 @@
 
 import importlib
 import re
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ for module in ("bottleneck", "cv2", "dask.array", "numba", "pandas", "PIL", "sci
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "arrays.md").read_text()
-TOOL = runpy.run_path(str(ROOT / "tools" / "compare_arrays.py"))
+TOOL = vars(importlib.import_module("benchmarks.compare.arrays"))
 cv2, ndimage, pandas, skimage, xarray, bottleneck, Image = (
     importlib.import_module(name)
     for name in ("cv2", "scipy.ndimage", "pandas", "skimage", "xarray", "bottleneck", "PIL.Image"))

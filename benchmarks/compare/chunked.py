@@ -1,22 +1,17 @@
 """Time pools of dask arrays against dask's coarsen, dask-image and map_overlap, and measure the memory of workers.
 
-    python tools/compare_dask.py ways        # the table of docs/dask.md; needs dask-image
-    python tools/compare_dask.py workers     # the runs of docs/scaling.md, next to the predictions of the model
-    python tools/compare_dask.py memory      # the memory of two workers with a limit
+    python -m benchmarks.compare.chunked ways        # the table of docs/dask.md; needs dask-image
+    python -m benchmarks.compare.chunked workers     # the runs of docs/scaling.md, next to predictions of the model
+    python -m benchmarks.compare.chunked memory      # the memory of two workers with a limit
 
 Everything runs on the cores that the process may use: `taskset` selects them.
 """
 
 import argparse
-import importlib.metadata
 import os
-import platform
 import resource
 import runpy
 import time
-import tracemalloc
-from collections.abc import Callable
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -25,35 +20,18 @@ import dask.array as da
 import numpy as np
 from scipy import ndimage
 
+import onnxpool
 import onnxpool.dask as pools
 
-MIB = 1 << 20
+from . import Ways, compare, head, introduce, shortest, shown
+
 SHARED = len(os.sched_getaffinity(0)) == 1  # all workers share one core
-MODEL = runpy.run_path(str(Path(__file__).parent / "model_scaling.py"))
-
-
-def best(call: Callable[[], Any], repeats: int = 5) -> float:
-    """The shortest time of a call."""
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+MODEL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "model_scaling.py"))
 
 
 def summed(y: Any) -> Any:
     """A number for each chunk, so that results need not be kept."""
     return y.map_blocks(lambda block: block[(slice(1),) * block.ndim].copy(), chunks=[(1,) * n for n in y.numblocks])
-
-
-def peak(call: Callable[[], Any]) -> float:
-    """The peak allocation of a call, in MiB."""
-    tracemalloc.start()
-    call()
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return most / MIB
 
 
 def by_hand(x: Any, size: int, stride: int) -> Any:
@@ -70,7 +48,7 @@ def ways() -> None:
     x = da.from_array(np.random.default_rng(0).random((6000, 6000), np.float32), chunks=(1000, 1000), name="x")
     ragged = x.rechunk((1010, 1010)).persist(scheduler="sync")
     both = (0, 1)
-    cases: dict[str, dict[str, Callable[[], Any]]] = {
+    cases: dict[str, Ways] = {
         "means of 4x4 blocks": {
             "onnxpool": lambda: pools.average_pool(x, 4, strides=4, axes=both),
             "coarsen": lambda: da.coarsen(np.mean, x, {0: 4, 1: 4}),
@@ -93,23 +71,10 @@ def ways() -> None:
             "dask-image": lambda: ndfilters.maximum_filter(x, 5)[2:-2, 2:-2],
         },
     }
-    names = ("dask", "dask-image", "scipy", "numpy")
-    print(f"Python {platform.python_version()}, " + ", ".join(f"{n} {importlib.metadata.version(n)}" for n in names))
-    print("\n| task | method | s | ratio | tasks | MiB | result |\n|---|---|---|---|---|---|---|")
-    for what, given in cases.items():
-        first, truth = 0.0, None
-        for name, make in given.items():
-            y = make()
-            spent = best(lambda make=make: summed(make()).compute(scheduler="sync"))
-            held = peak(lambda make=make: summed(make()).compute(scheduler="sync"))
-            value = y.compute(scheduler="sync")
-            truth = value if truth is None else truth
-            told = "other shape" if value.shape != truth.shape else (
-                "equal" if np.array_equal(value, truth) else f"within {np.abs(value - truth).max():.0e}")
-            first = first or spent
-            tasks = len(dict(y.__dask_graph__())) - x.npartitions
-            print(f"| {what if name == 'onnxpool' else ''} | {name} | {spent:.2f} | {spent / first:.1f} | {tasks} | "
-                  f"{held:.0f} | {told} |", flush=True)
+    introduce("dask", "dask-image", "scipy", "numpy")
+    dask.config.set(scheduler="sync")
+    compare(cases.items(), run=lambda make: summed(make()).compute(), whole=lambda make: make().compute(),
+            facts={"tasks": lambda make: len(dict(make().__dask_graph__())) - x.npartitions})
 
 
 def source(shape: tuple[int, ...], chunk: int) -> Any:
@@ -125,26 +90,24 @@ def cluster(workers: int, limit: str = "2GiB") -> Any:
                                memory_limit=limit, silence_logs=50))
 
 
-def rate_of(size: int, given: dict[str, Any]) -> tuple[float, float, float]:
+def rate_of(size: int, given: dict[str, Any]) -> list[float]:
     """The times, in seconds per byte, to generate, join and pool, on one core."""
-    import onnxpool
-
     block = np.full((size, size), 1.5, np.float32)
     target = np.empty_like(block)
     op = onnxpool.AveragePool(**given, axes=(0, 1))
-    return (best(lambda: np.full((size, size), 1.5, np.float32)) / block.nbytes,
-            best(lambda: np.copyto(target, block)) / block.nbytes,
-            best(lambda: op(block, num_threads=1)) / block.nbytes)
+    return [spent / block.nbytes for spent in shortest([
+        lambda: np.full((size, size), 1.5, np.float32), lambda: np.copyto(target, block),
+        lambda: op(block, num_threads=1)])]
 
 
 def workers() -> None:
     """Print measured times with one and two workers, and predicted ones."""
-    print("\n| workers | array | chunk | windows | tasks | predicted s | measured s | error |\n" + "|---" * 8 + "|")
+    head("workers", "array", "chunk", "windows", "tasks", "predicted s", "measured s", "error", left=4)
     for count in (1, 2):
         with cluster(count) as client:
             small = da.ones(1000, chunks=1)
             client.compute(small.sum()).result()
-            per_task = best(lambda client=client, small=small: client.compute(small.sum()).result(), 3) / 1300
+            per_task = shortest([lambda client=client, small=small: client.compute(small.sum()).result()])[0] / 1300
             for size, chunk, given in [(16_000, 2000, {"kernel_shape": 4, "strides": 4}),
                                        (16_000, 2000, {"kernel_shape": 3, "pads": 1}),
                                        (3000, 250, {"kernel_shape": 4, "strides": 4}),
@@ -159,15 +122,15 @@ def workers() -> None:
                 told = MODEL["predict"](cost, rates, count, x.npartitions)
                 shared = (count if SHARED else 1)
                 predicted = told["scheduler"] + shared * (told["load"] + told["join"] + told["pool"] + told["move"])
-                spent = best(lambda client=client, y=y: client.compute(y).result(), 3)
-                print(f"| {count} | {size}x{size} | {chunk}x{chunk} | {given['kernel_shape']}, stride "
-                      f"{given.get('strides', 1)} | {cost.tasks} | {predicted:.2f} | {spent:.2f} | "
-                      f"{predicted / spent - 1:+.0%} |", flush=True)
+                (spent,) = shortest([lambda client=client, y=y: client.compute(y).result()])
+                shown(count, f"{size}x{size}", f"{chunk}x{chunk}",
+                      f"{given['kernel_shape']}, stride {given.get('strides', 1)}", cost.tasks, f"{predicted:.2f}",
+                      f"{spent:.2f}", f"{predicted / spent - 1:+.0%}")
 
 
 def memory() -> None:
     """Print the memory of two workers that pool arrays of several sizes."""
-    print("\n| array | GiB | chunks | peak memory per worker, MiB | s |\n|---|---|---|---|---|")
+    head("array", "GiB", "chunks", "peak memory per worker, MiB", "s", left=1)
     for size in (8000, 16_000, 32_000):
         with cluster(2, "600MiB") as client:
             y = summed(pools.average_pool(source((size, size), 2000), 5, strides=2, pads=2, axes=(0, 1)))
@@ -175,8 +138,8 @@ def memory() -> None:
             client.compute(y).result()
             spent = time.perf_counter() - begin
             used = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-            print(f"| {size}x{size} | {prod((size, size)) * 4 / 2**30:.1f} | {(size // 2000) ** 2} | "
-                  f"{max(used.values()) / 1024:.0f} | {spent:.1f} |", flush=True)
+            shown(f"{size}x{size}", f"{size * size * 4 / 2**30:.1f}", (size // 2000) ** 2,
+                  f"{max(used.values()) / 1024:.0f}", f"{spent:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,15 @@
 """Time the codes of docs/arrays.md against those of other packages, with one thread: its tables of times.
 
-    taskset -c 0 python tools/compare_arrays.py [SECTION ...]
+    taskset -c 0 python -m benchmarks.compare.arrays [SECTION ...]
 
 Each section of the page that `SECTIONS` names has a table of tasks: the code of another package, and that of onnxpool.
-Codes that mention the size k are timed, on each array of `COLUMNS` that they accept. Packages take turns, and the
-shortest time of each counts. Results are compared with those of onnxpool.
+Codes that mention the size k are timed, on each array of `COLUMNS` that they accept. Results are compared with those of
+onnxpool.
 """
 
-import importlib.metadata
 import itertools
-import platform
 import re
 import sys
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
@@ -37,10 +34,10 @@ from PIL import Image, ImageFilter
 
 import onnxpool.dask
 
+from . import head, introduce, shortest, shown
+
 Array = NDArray[Any]
-PAGE = Path(__file__).parents[1] / "docs" / "arrays.md"
-VERSIONS = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "pillow", "bottleneck", "numba", "pandas",
-            "xarray")
+PAGE = Path(__file__).parents[2] / "docs" / "arrays.md"
 IMAGES, SERIES, SIGNALS = ("(H, W)", "(H, W, 3)"), ("(T, Z, Y, X)",), ("(N,)",)
 SECTIONS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {  # shapes of rows that name none; values of k
     "Downsample": (IMAGES, (2, 4)), "Block reduce": (IMAGES, (4,)), "Coarsen": (SERIES, (8,)),
@@ -51,7 +48,6 @@ SHAPES = {"(H, W)": (2160, 3840), "(H, W, 3)": (2160, 3840, 3), "(D, H, W)": (12
           "(T, Z, Y, X)": (64, 30, 200, 200), "(N,)": (4_000_000,)}
 COLUMNS = [*itertools.product(("uint8", "uint16", "float32"), ("(H, W)", "(H, W, 3)")), ("uint16", "(D, H, W)"),
            ("float32", "(T, Z, Y, X)"), ("float32", "(N,)"), ("float64", "(N,)")]
-TURNS, TURN, LIMIT = 15, 0.02, 5.0  # the number of turns, the seconds that each takes, and those of all
 
 
 class Package(NamedTuple):
@@ -171,22 +167,6 @@ def masked(x: Array) -> Array:
     return y
 
 
-def shortest(calls: list[Callable[[], object]]) -> list[float]:
-    """The shortest time of each call, in milliseconds. The calls take turns, so that all meet the same noise."""
-    times, begin = [np.inf] * len(calls), time.perf_counter()
-    for _ in range(TURNS):
-        for i, call in enumerate(calls):
-            now = time.perf_counter()
-            until = now + TURN
-            while now < until:
-                call()
-                after = time.perf_counter()
-                times[i], now = min(times[i], after - now), after
-        if now - begin > LIMIT:
-            break
-    return [least * 1e3 for least in times]
-
-
 class Cell(NamedTuple):
     """Measurements of one code on one array: its time, and how its result differs from that of onnxpool."""
 
@@ -220,7 +200,7 @@ def measured(codes: list[str], x: Array, k: int) -> list[Cell]:
     calls = [call(compile(code, "page", "eval")) for code in codes]
     results = [compared(np.asarray(run()), calls[0]()) for run in calls]
     times = shortest(calls)
-    return [Cell(ms, ms / times[0], *result) for ms, result in zip(times, results, strict=True)]
+    return [Cell(spent * 1e3, spent / times[0], *result) for spent, result in zip(times, results, strict=True)]
 
 
 def table(section: str) -> None:
@@ -238,26 +218,21 @@ def table(section: str) -> None:
                 for name, cell in zip(["onnxpool", *(row.package.name for row in own)], cells, strict=True):
                     lines[f"{task}, k = {k}" if k else task, name][dtype, shape] = cell
     columns = [column for column in COLUMNS if any(column in cells for cells in lines.values())]
-    print(f"\n{section}\n\n| task | package | {' | '.join(' '.join(column) for column in columns)} | result |")
-    print("|---|---|" + "--:|" * len(columns) + "---|")
+    print(f"\n{section}\n")
+    head("task", "package", *map(" ".join, columns), "result", right=1)
     for (task, name), cells in lines.items():
         own = name == "onnxpool"
         values = [(f"{cells[c].ms:.2f} ms" if own else f"{cells[c].ratio:.2f}") if c in cells else "" for c in columns]
         unequal, off, error = (max(cell[i] for cell in cells.values()) for i in (2, 3, 4))
         integers, floats = f"{unequal:.1%} of integers off by {'up to ' * (off > 1)}{off:.0f}", f"{error:.0f} u"
         differs = ", ".join([integers] * bool(unequal) + [floats] * bool(error)) or "equal"
-        print(f"| {task if own else ''} | {name} | {' | '.join(values)} | {'' if own else differs} |", flush=True)
-
-
-def main(sections: list[str]) -> None:
-    """Print the tables."""
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in VERSIONS)
-    print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, {versions}")
-    onnxpool.set_num_threads(1)
-    cv2.setNumThreads(1)
-    for section in sections or SECTIONS:
-        table(section)
+        shown(task if own else "", name, *values, "" if own else differs)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    introduce("numpy", "scipy", "scikit-image", "opencv-python-headless", "pillow", "bottleneck", "numba", "pandas",
+              "xarray")
+    onnxpool.set_num_threads(1)
+    cv2.setNumThreads(1)
+    for section in sys.argv[1:] or SECTIONS:
+        table(section)
