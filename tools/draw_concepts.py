@@ -1,6 +1,6 @@
 """
-Draw the pictures of the pages in docs/concepts: docs/images/concepts/*.svg. Those of windows are drawn by
-`Plan.explain().svg()`, and the others in the same style.
+Draw the pictures of windows and plans in the documentation: docs/images/*.svg, and those of the pages in docs/concepts.
+Most are drawn by `Plan.explain().svg()`, and the others in the same style.
 
 After a change of the pictures, run python tools/draw_concepts.py with onnxpool installed, and commit the files that it
 writes. With --check, it writes nothing, and exits with 1 if a committed file is stale.
@@ -36,7 +36,10 @@ PICTURES: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
     ("corner_counted", "AveragePool", {"kernel_shape": 3, "pads": 1, "count_include_pad": 1, "axes": (0, 1)}, (4, 4)),
     ("image", "MaxPool", {"kernel_shape": 2, "axes": (0, 1)}, (4, 5, 3)),
     ("colours", "MaxPool", {"kernel_shape": 2}, (4, 5, 3)),
+    ("../plan", "AveragePool", {"kernel_shape": 3, "strides": 2, "pads": 1, "axes": (0, 1), "ceil_mode": 1,
+                                "count_include_pad": 1}, (6, 8, 3)),
 )
+IMAGE = np.array([[9, 9, 6, 4, 1], [7, 7, 5, 5, 2], [7, 5, 4, 2, 2], [2, 2, 1, 5, 8], [2, 2, 2, 6, 9]])
 SUMMANDS = (1e8, -1e8, 1)
 WIDE = 60  # of a cell with such a number
 
@@ -101,7 +104,30 @@ def orders() -> str:
     return svg(Sketch(("The order of additions matters",), marks + more, y))
 
 
-OTHERS = {"places": places, "ties": ties, "orders": orders}
+def means() -> str:
+    """Windows of 3x3 elements over an image with padding, and the means of the elements inside."""
+    top, right = MARGIN + 2.0 * LINE, MARGIN + 8.0 * CELL
+    marks = [Mark("padding" if 0 in (i, j) or 6 in (i, j) else "element", MARGIN + j * CELL, top + i * CELL, CELL, CELL)
+             for i in range(7) for j in range(7)]
+    marks += [Mark("digit", MARGIN + (j + 1.5) * CELL, top + (i + 1) * CELL + 14, text=str(value))
+              for (i, j), value in np.ndenumerate(IMAGE)]
+    results = onnxpool.average_pool(IMAGE.astype(np.float32), 3, strides=2, pads=1, axes=(0, 1))
+    for (i, j), value in np.ndenumerate(results):
+        x, y = right + j * CELL, top + i * CELL
+        marks += [Mark("result", x, y, CELL, CELL), Mark("digit", x + CELL / 2, y + 14, text=f"{value:g}")]
+    y = top + 3 * CELL + 8
+    for kind, (i, j) in {"first": (0, 0), "inner": (0, 1), "last": (1, 1)}.items():
+        inside = IMAGE[max(0, 2 * i - 1):2 * i + 2, max(0, 2 * j - 1):2 * j + 2]
+        marks += [Mark(kind, MARGIN + 2 * j * CELL + 1, top + 2 * i * CELL + 1, 3 * CELL - 2, 3 * CELL - 2),
+                  Mark(kind, right + j * CELL + 2, top + i * CELL + 2, CELL - 4, CELL - 4),
+                  Mark(kind, right, y, 12, 12),
+                  Mark("caption", right + 18, y + 11, text=f"{inside.sum()} / {inside.size} = {results[i, j]:g}")]
+        y += LINE + 4
+    marks.append(Mark("caption", right, y + 11, text="Padding does not count."))
+    return svg(Sketch(("3x3 means of a 5x5 image, stride 2, padding 1",), marks, top + 7 * CELL))
+
+
+OTHERS = {"../windows": means, "places": places, "ties": ties, "orders": orders}
 
 
 def main() -> int:

@@ -4,7 +4,6 @@ import doctest
 import importlib
 import pkgutil
 import re
-import runpy
 import tomllib
 from pathlib import Path
 
@@ -84,18 +83,6 @@ def test_calls_in_the_tables_of_operators_run() -> None:
     for axes, call in rows:
         rank = len(list(filter(None, axes.split(","))))
         assert eval(call, names | {"x": np.zeros((9,) * rank)}).ndim == rank, call
-
-
-def test_the_picture_of_windows_is_drawn_anew() -> None:
-    """The picture is the output of its script, and the means in it are those of the library."""
-    module = runpy.run_path(str(ROOT / "tools" / "draw_windows.py"))
-    pooled = onnxpool.average_pool(np.array(module["IMAGE"], np.float32)[None, None], module["KERNEL"],
-                                   strides=module["STRIDE"], pads=module["PAD"])[0, 0]
-    windows = range(module["WINDOWS"])
-    pixels = [[module["pixels"](row, column) for column in windows] for row in windows]
-    assert pooled.tolist() == [[sum(taken) // len(taken) for taken in row] for row in pixels]
-    assert module["FILE"].read_text(encoding="utf-8") == module["drawing"]()
-    assert module["PLAN_FILE"].read_text(encoding="utf-8") == module["plan"]()
 
 
 @pytest.mark.parametrize("processor", ["zen3", "zen5"])
