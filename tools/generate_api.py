@@ -1,12 +1,10 @@
 """
-Write the public functions and classes of operators: `src/onnxpool/operators/__init__.py`, and the functions on other
-arrays: `dask/__init__.py` and `xarray/__init__.py`.
+Print the public functions and classes of operators, `operators/__init__.py`, or the functions on other arrays,
+`dask/__init__.py` or `xarray/__init__.py`, for the build:
 
-After a change in `schemas.py` or `api_texts.py`, run python tools/generate_api.py and commit the files that it writes.
-With --check, it writes nothing, and exits with 1 if the committed files are stale.
+    python tools/generate_api.py operators|dask|xarray
 """
 
-import argparse
 import itertools
 import re
 import sys
@@ -16,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import api_texts as texts
-from uncompiled import PACKAGE, module
+from uncompiled import module
 
-ROOT = Path(__file__).parents[1]
 attributes, schemas = module("attributes"), module("schemas")
 
 WIDTH = 120
@@ -487,25 +484,8 @@ def xarray_source() -> str:
     return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")
 
 
-def sources() -> dict[Path, str]:
-    """The generated files."""
-    return {PACKAGE / "operators" / "__init__.py": operators_source(),
-            PACKAGE / "dask" / "__init__.py": dask_source(),
-            PACKAGE / "xarray" / "__init__.py": xarray_source()}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; end with 1 if a file is stale")
-    check = parser.parse_args().check
-    stale = [(path, text) for path, text in sources().items()
-             if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path, text in stale:
-        print(f"{path.relative_to(ROOT)} is stale; run: {COMMAND}" if check else f"wrote {path.relative_to(ROOT)}")
-        if not check:
-            path.write_text(text, encoding="utf-8")
-    return 1 if check and stale else 0
-
+SOURCES = {"operators": operators_source, "dask": dask_source, "xarray": xarray_source}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    print(SOURCES[sys.argv[1]](), end="")

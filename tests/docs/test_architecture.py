@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import onnxpool
 from tools import draw_architecture as page
 
 pytestmark = pytest.mark.smoke
@@ -14,12 +15,18 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onnxpool"
 # Packages that are one module of the page.
 WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators", "xarray")
+GENERATED = [Path(onnxpool.__file__).parent / name / "__init__.py" for name in ("operators", "dask", "xarray")]
 CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
+
+
+def relative(path):
+    """The path within the package of a file of the source tree, or of one that the build generated."""
+    return path.relative_to(Path(onnxpool.__file__).parent if path in GENERATED else PACKAGE)
 
 
 def module_of(path):
     """The name of a file's module within the package; files that the page treats as one module share a name."""
-    parts = path.relative_to(PACKAGE).with_name(path.name.partition(".")[0]).parts
+    parts = relative(path).with_name(path.name.partition(".")[0]).parts
     if parts[0] in WHOLE:
         return whole(parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" and parts[:-1] else parts)
@@ -32,7 +39,7 @@ def whole(parts):
 
 def imported(path):
     """The modules of the package that a file imports, including for annotations: pairs of a base and a name in it."""
-    here = ("onnxpool", *path.relative_to(PACKAGE).parts[:-1])
+    here = ("onnxpool", *relative(path).parts[:-1])
     text = path.read_text()
     found = []
     if path.suffix in (".py", ".in"):
@@ -53,7 +60,7 @@ def imported(path):
 def imports():
     """For each module of the page, the other modules of the page that it imports."""
     files = [path for suffix in ("py", "pyx", "pxi", "pxd") for path in PACKAGE.rglob(f"*.{suffix}")]
-    files.append(PACKAGE / "version.py.in")
+    files += [PACKAGE / "version.py.in", *GENERATED]
     known = {module_of(path) for path in files}
     graph = {name: set() for name in known}
     for path in files:
@@ -110,7 +117,7 @@ def test_the_map_of_the_readme_has_every_folder():
     """Each package and each folder of the repository, and no other."""
     text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Source map")[2].partition("\n## ")[0]
     named = {path.rstrip("/") for path in re.findall(r"`([\w/]+/)`", text)}
-    packages = {path.parent.relative_to(ROOT).as_posix() for path in PACKAGE.glob("*/__init__.py")}
+    packages = {path.parent.relative_to(ROOT).as_posix() for path in PACKAGE.glob("*/*.py")}
     folders = {name for name in ("benchmarks", "docs", "examples", "tests", "tools") if (ROOT / name).is_dir()}
     assert named == packages | folders | {"src/onnxpool"}
 
