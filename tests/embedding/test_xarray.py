@@ -10,6 +10,7 @@ import cases_axes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from oracle import axis_windows
 from programs import program
 
 import onnxpool
@@ -26,18 +27,7 @@ DIMS = ("t", "z", "y", "x", "w")
 def taps(size: int, kernel: int, stride: int = 1, dilation: int = 1, pads: tuple[int, int] = (0, 0), ceil: int = 0,
          auto: str = "NOTSET") -> list[list[int]]:
     """The elements of each window along an axis, one by one."""
-    span = (kernel - 1) * dilation + 1
-    if auto.startswith("SAME"):
-        count = math.ceil(size / stride)
-        total = max(0, (count - 1) * stride + span - size)
-        pads = (total // 2, total - total // 2) if auto == "SAME_UPPER" else (total - total // 2, total // 2)
-    else:
-        room = (size + sum(pads) - span) / stride
-        count = (math.ceil(room) if ceil else math.floor(room)) + 1
-        if ceil and (count - 1) * stride - pads[0] >= size:
-            count -= 1
-    begins = range(-pads[0], count * stride - pads[0], stride)
-    return [[i for i in range(begin, begin + span, dilation) if 0 <= i < size] for begin in begins]
+    return [list(window) for window in axis_windows(size, kernel, stride, dilation, pads, auto, ceil).taps]
 
 
 def by_windows(values: Array, windows: dict[int, list[list[int]]], function: Any, dtype: Any = None) -> Array:

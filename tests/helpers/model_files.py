@@ -39,17 +39,6 @@ def save(path: Path, nodes: Sequence[onnx.NodeProto], inputs: Any = None, output
     return str(path)
 
 
-def typed(element: str) -> onnx.ModelProto:
-    """A model with two inputs for an element type, with MaxPool and its Indices."""
-    return onnx.parser.parse_model(f"""
-        <ir_version: 10, opset_import: ["" : 22]>
-        typed_{element} ({element}[N, 2, L] x, bool[N] keep)
-            => ({element}[N, 2, M] y, int64[N, 2, M] i, bool[N] kept) {{
-            y, i = MaxPool <kernel_shape = [3], strides = [2]> (x)
-            kept = Identity (keep)
-        }}""")
-
-
 def process(*arguments: str, code: str | None = None, **options: Any) -> "subprocess.CompletedProcess[str]":
     """Run a fresh interpreter."""
     start = ["-m", "onnxpool"] if code is None else ["-c", code]
