@@ -177,7 +177,7 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
     yield Figure("growth of memory", late - early, len(looks), "looks", "MiB", most=GROWTH,
                  note=f"at most {early:.0f} MiB early and {late:.0f} late")
     yield none("more descriptors than at the start", max(0, left), len(looks), "looks")
-    yield Figure("threads", threads_late, len(looks), "looks", most=(os.cpu_count() or 1) + 8, note="of a pool")
+    yield Figure("threads", threads_late, len(looks), "looks", most=(os.cpu_count() or 1) + 12, note="of a pool")
     p50, p99 = np.percentile([1e3 * spent for client in clients for spent in client.seconds], [50, 99])
     yield Figure("99th percentile of good requests", float(p99), counts["good"], "requests", "ms",
                  note=f"median {p50:.1f} ms; the clients share the processors with the server")
