@@ -55,13 +55,18 @@ def plan_of(x: Any, op: Operator) -> ReducingPlan:
         raise PoolTypeError(f"{op.label}: X is of type {type(x).__module__}.{type(x).__qualname__}, not a dask array; "
                             f"give dask.array.from_array(x), or pool labelled arrays with onnxpool.xarray",
                             op.label, "X", value=type(x).__name__)
-    for axis, size in enumerate(x.shape):
-        if math.isnan(size):
-            raise PoolError(f"{op.label}: chunk sizes along axis {axis} are unknown; call "
-                            f"x.compute_chunk_sizes() first", op.label, "X", axis=axis, value=size)
-    as_array(op.label, x._meta)  # refuses types of chunks, such as masked arrays
+    check_known(op.label, x)
     plan: ReducingPlan = op.plan(x.shape, x.dtype)  # type: ignore[assignment]
     return plan
+
+
+def check_known(label: str, x: Any) -> None:
+    """Refuse dask arrays of unknown shape, and types of chunks, such as masked arrays."""
+    for axis, size in enumerate(x.shape):
+        if math.isnan(size):
+            raise PoolError(f"{label}: chunk sizes along axis {axis} are unknown; call x.compute_chunk_sizes() first",
+                            label, "X", axis=axis, value=size)
+    as_array(label, x._meta)
 
 
 def is_uncut(plan: ReducingPlan, chunks: Sequence[Shape]) -> bool:

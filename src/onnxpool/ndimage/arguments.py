@@ -1,0 +1,198 @@
+"""The arguments of filters, which are those of SciPy, and the filter that they describe."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import as_array, dtype_name, dtype_of, native
+from ..attributes import is_real, scalar, shown
+from ..dtypes import DTYPES, MOMENTS
+from ..errors import PoolTypeError
+from .borders import MODES, Line, line_of_extrema, line_of_means
+from .filters import Filter, FilterError
+
+if TYPE_CHECKING:
+    from ..arrays import Array
+
+
+COLLECTIONS = (("xarray", "DataArray", "labelled"), ("dask.array", "Array", "chunked"))
+
+
+def elsewhere(label: str) -> str:
+    """The way out of what these filters do not do."""
+    return f"use scipy.ndimage.{label}"
+
+
+def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
+             skipna: bool, num_threads: int | None, truncate: bool = False, dilates: bool = False) -> Any:
+    """The result of a filter on an array of any kind. The origins of dilations are those of mirrored windows."""
+    if type(x) is not np.ndarray:
+        for package, kind_of_array, function in COLLECTIONS:
+            if package in sys.modules and isinstance(x, getattr(sys.modules[package], kind_of_array)):
+                from . import collections
+
+                return getattr(collections, function)(label, kind, x, size, output, mode, cval, origin, axes, skipna,
+                                                      num_threads, truncate, dilates)
+        x = as_array(label, x, "input")
+    dtype, out = result_of(label, output, x)
+    found = prepared(label, kind, x.shape, native(x.dtype), dtype, plain(size), plain(mode), plain(cval), plain(origin),
+                     plain(axes), bool(skipna), truncate, dilates)
+    return found(x, out, num_threads)
+
+
+def plain(value: Any) -> Any:
+    """An argument that may be a sequence, as a key of a cache."""
+    if value is None or type(value) in (int, float, str):
+        return value
+    value = scalar(value)
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | None]:
+    """The dtype of the result, and the array that receives it, if one is given."""
+    if output is None:
+        return native(x.dtype), None
+    if not isinstance(output, np.ndarray):
+        if not isinstance(output, (type, np.dtype, str)):
+            raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; give an ndarray or a dtype", label,
+                                "output", value=type(output).__name__)
+        return dtype_of(label, output), None
+    if output.shape != x.shape:
+        raise FilterError(f"{label}: output shape not correct: {output.shape}, but input has shape {x.shape}; give an "
+                          f"array of that shape", label, "output", value=output.shape)
+    if not output.flags.writeable:
+        raise FilterError(f"{label}: output is read-only; give a writeable array", label, "output")
+    return native(output.dtype), output
+
+
+def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | None) -> Any:
+    """The size of a flat rectangle that may be given as a footprint or a structure. Others are refused."""
+    if size is None and footprint is None and structure is None:
+        raise FilterError(f"{label}: no footprint provided: give size, such as 3", label, "size")
+    if footprint is not None and size is not None:
+        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
+    for name, given in (("footprint", footprint), ("structure", structure)):
+        if given is None:
+            continue
+        given = np.asarray(given)
+        if name == "footprint" and not given.any():
+            raise FilterError(f"{label}: All-zero footprint is not supported: give one that has elements", label, name)
+        if name == "footprint" and ndim is not None and given.ndim != ndim and not given.all():
+            raise FilterError(f"{label}: footprint.ndim ({given.ndim}) must match len(axes) ({ndim}): give a value for "
+                              f"each axis", label, name, value=given.ndim)
+        if not given.all() if name == "footprint" else given.any():
+            raise FilterError(f"{label}: {name} is no flat rectangle, but has {int((given == 0).sum())} zeros and other "
+                              f"elements; give size, or {elsewhere(label)}", label, name, value=given.shape)
+        if name == "structure" and footprint is not None and np.shape(footprint) != given.shape:
+            raise FilterError(f"{label}: structure has shape {given.shape}, but footprint {np.shape(footprint)}; give "
+                              f"one of them", label, name, value=given.shape)
+        size = given.shape
+    return size
+
+
+def per_axis(label: str, name: str, value: Any, count: int) -> tuple[Any, ...]:
+    """The values of an argument for each of the filtered axes."""
+    if not isinstance(value, tuple):
+        return (value,) * count
+    if len(value) != count:
+        raise FilterError(f"{label}: {name} has {len(value)} values, but there are {count} axes: a sequence argument "
+                          f"must have length equal to input rank; give one value, or one for each axis", label, name,
+                          value=value)
+    return value
+
+
+def whole(label: str, name: str, value: Any) -> int:
+    """A number of an argument as an int."""
+    if not is_real(value) or not math.isfinite(value) or int(value) != value:
+        raise PoolTypeError(f"{label}: {name} must be an integer, got {shown(value)} of type {type(value).__name__}; "
+                            f"give an int", label, name, value=value)
+    return int(value)
+
+
+def checked_axes(label: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """The numbers of the filtered axes, from 0 on."""
+    places = []
+    for axis in range(ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,):
+        try:
+            place = operator.index(axis)
+        except TypeError as error:
+            raise PoolTypeError(f"{label}: axes has {shown(axis)}: {error}; give an int", label, "axes",
+                                value=axis) from None
+        if not -ndim <= place < ndim:
+            raise FilterError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; give "
+                              f"{-ndim} to {ndim - 1}", label, "axes", axis=place, value=place)
+        places.append(place % ndim)
+    if len(set(places)) < len(places):
+        raise FilterError(f"{label}: axes must be unique: {axes} names one twice; name each once", label, "axes",
+                          value=axes)
+    return tuple(places)
+
+
+def check_dtypes(label: str, kind: str, dtype: np.dtype[Any], output: np.dtype[Any]) -> None:
+    """Refuse dtypes that pools do not have."""
+    for name, one in (("input", dtype), ("output", output)):
+        moments = one.kind in MOMENTS and kind != "uniform" and dtype == output
+        if dtype_name(one) not in DTYPES and not moments:
+            complex_ = "Complex type not supported: " if one.kind == "c" else ""
+            raise PoolTypeError(f"{label}: {complex_}{name} has dtype {one}, but this function takes "
+                                f"{', '.join(DTYPES)}; cast it, or {elsewhere(label)}", label, name, value=str(one))
+
+
+def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any, bool]:
+    """What `cval` is among elements of a dtype, and whether pools that clip windows lose nothing with it."""
+    if dtype.kind in MOMENTS:
+        return np.asarray(cval).astype(dtype), False
+    if not is_real(cval):
+        raise PoolTypeError(f"{label}: cval must be a real number, not {shown(cval)}; give one such as 0.0", label,
+                            "cval", value=cval)
+    if kind == "uniform":
+        return cval, cval == 0
+    limits: Any = (-math.inf, math.inf)
+    if dtype.kind in "biu":
+        limits = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+        cval = math.trunc(cval) if math.isfinite(cval) else cval
+    lowest, highest = limits if kind == "maximum" else limits[::-1]
+    if (cval <= lowest) if kind == "maximum" else (cval >= lowest):
+        return lowest, True
+    if not limits[0] <= cval <= limits[1] and dtype.kind in "biu":
+        raise FilterError(f"{label}: cval={shown(cval)} may be a result, but {dtype} has only {limits[0]} to "
+                          f"{limits[1]}; give such a value, or a larger dtype as output", label, "cval", value=cval)
+    return cval, False
+
+
+@lru_cache(maxsize=256)
+def prepared(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], output: np.dtype[Any], size: Any,
+             mode: Any, cval: Any, origin: Any, axes: Any, skipna: bool, truncate: bool, dilates: bool) -> Filter:
+    """The filter that these arguments describe."""
+    check_dtypes(label, kind, dtype, output)
+    places = checked_axes(label, axes, len(shape))
+    sizes: Sequence[int] = [whole(label, "size", one) for one in per_axis(label, "size", size, len(places))]
+    origins = [whole(label, "origin", one) for one in per_axis(label, "origin", origin, len(places))]
+    modes = per_axis(label, "mode", mode, len(places))
+    elements = output if kind != "uniform" and np.can_cast(dtype, output, "safe") else dtype
+    fill, lost = 0, True
+    lines: list[Line] = []
+    for axis, taps, shift, name in zip(places, sizes, origins, modes, strict=True):
+        if taps <= 1:
+            continue
+        if name not in MODES:
+            raise FilterError(f"{label}: boundary mode not supported: {shown(name)}; give one of {', '.join(MODES)}",
+                              label, "mode", axis=axis, value=name)
+        if MODES[name] is None:
+            fill, lost = fill_of(label, kind, elements, cval)
+        before = taps // 2 + shift if not dilates else taps - 1 - taps // 2 - shift
+        if not 0 <= before < taps:
+            low, high = (-(taps // 2), (taps - 1) // 2)
+            raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; give {low} to {high}",
+                              label, "origin", axis=axis, value=shift)
+        line_of = line_of_means if kind == "uniform" else line_of_extrema
+        lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, lost))
+    return Filter(label, kind, shape, dtype, output, tuple(lines), fill, skipna, truncate)

@@ -1,0 +1,283 @@
+"""Filters: the pools that compute one for arrays of one shape and dtype."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import dtype_name
+from ..errors import PoolError
+from ..keys import made
+from ..operators import AveragePool, MaxPool, MinPool
+from ..operators.behaviour import results_of
+from .borders import Key, Line, Range, extended, frame, is_constant, keys
+
+if TYPE_CHECKING:
+    from ..arrays import Array
+    from ..base import Operator
+
+SMALL = 1 << 17  # bytes of arrays that are extended as a whole
+BLOCK = 1 << 20  # bytes of elements that are copied at a time, unless a window needs more
+FEW_BLOCKS = 64
+MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
+POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
+FLOAT64, UINT8 = np.dtype(np.float64), np.dtype(np.uint8)
+
+Ranges = tuple[Range, ...]
+Run = Callable[["Operator", Any], Any]
+Finish = Callable[[Any, Any, Run], Any]  # turns means of elements into results
+
+
+class FilterError(PoolError, RuntimeError):
+    """Error for a value of an argument. SciPy raises a RuntimeError or a ValueError for it, and this error is both."""
+
+
+class Step(NamedTuple):
+    """
+    A part of a result, as a pool of a part of the input.
+
+    Attributes
+    ----------
+    crop : tuple of slice, or None
+        The part of the input; None for all of it.
+    extends : tuple of (int, tuple of Key)
+        The axes that are extended, and with what.
+    pools : tuple of Operator
+        The pools, one after the other.
+    place : tuple of slice, or None
+        The part of the result; None for all of it.
+    finish : callable, or None
+        What turns the result of the last pool into that of the filter.
+    source : numpy.dtype, or None
+        The dtype to which elements are converted first.
+    """
+
+    crop: tuple[slice, ...] | None
+    extends: tuple[tuple[int, tuple[Key, ...]], ...]
+    pools: tuple[Operator, ...]
+    place: tuple[slice, ...] | None
+    finish: Finish | None
+    source: np.dtype[Any] | None
+
+
+class Task(NamedTuple):
+    """
+    How elements of a dtype become results.
+
+    Attributes
+    ----------
+    source : numpy.dtype, or None
+        The dtype to which elements are converted first.
+    passes : tuple of tuple of Line
+        The windows of each pool. Between two pools, results are converted to the dtype of the output.
+    means : numpy.dtype, or None
+        The dtype of means.
+    finish : callable, or None
+        What turns the result of the last pool into that of the filter.
+    """
+
+    source: np.dtype[Any] | None
+    passes: tuple[tuple[Line, ...], ...]
+    means: np.dtype[Any] | None = None
+    finish: Finish | None = None
+
+
+def rounded(y: Any, x: Any, run: Run) -> Any:
+    """Means as integers, the nearest ones."""
+    return np.rint(y)
+
+
+def truncated(y: Any, x: Any, run: Run) -> Any:
+    """Means as integers, rounded towards zero."""
+    return np.trunc(y)
+
+
+def is_element(value: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a number is one of an integer dtype."""
+    limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return bool(limits[0] <= value <= limits[1]) and value == int(value)
+
+
+class Filter:
+    """
+    A filter for arrays of one shape and dtype.
+
+    Results whose windows can be clipped are those of one pool with padding. All others, which are at the borders, come
+    from pools of strips that are extended according to the mode. Small arrays are extended as a whole.
+
+    Parameters
+    ----------
+    label : str
+        The function, as messages name it.
+    kind : {"maximum", "minimum", "uniform"}
+    shape : tuple of int
+    dtype, output : numpy.dtype
+        The dtypes of the input and of the result.
+    lines : tuple of Line
+        The windows along each axis, in the order of axes.
+    fill : int or float
+        What is beyond the ends if the mode is constant.
+    skipna, truncate : bool
+    """
+
+    def __init__(self, label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], output: np.dtype[Any],
+                 lines: tuple[Line, ...], fill: Any, skipna: bool, truncate: bool) -> None:
+        self.kind, self.shape, self.dtype, self.output = kind, shape, dtype, output
+        self.lines, self.skipna, self.truncate = lines, skipna, truncate
+        self.reach = [1] * len(shape)
+        for line in lines:
+            self.reach[line.axis] = line.taps
+        self.fill = None
+        self.inside = self.border = self._task(dtype)
+        if kind == "uniform" and dtype.kind in "biu" and not is_element(fill, dtype):
+            self.border = self._task(FLOAT64)._replace(source=FLOAT64)
+        if any(is_constant(line) for line in lines):
+            with np.errstate(over="ignore"):
+                self.fill = np.asarray(fill).astype(self.border.source or dtype)
+        self.direct = bool(lines) and self.inside == Task(None, (lines,), output if kind == "uniform" else None)
+        if truncate and math.prod(self.reach) >= MOST_TRUNCATED:
+            raise FilterError(f"{label}: truncate=True with windows of {math.prod(self.reach)} elements, but the limit "
+                              f"is {MOST_TRUNCATED - 1}; lower size", label, "size", value=math.prod(self.reach))
+        self.steps = tuple(self._steps()) if math.prod(shape) else ()
+
+    # Planning
+
+    def _task(self, dtype: np.dtype[Any]) -> Task:
+        """How elements of a dtype become results."""
+        output, integers = self.output, self.output.kind in "biu"
+        if self.kind != "uniform":
+            if np.can_cast(dtype, output, "safe"):
+                return Task(None if dtype == output else output, (self.lines,))
+            return Task(None, (self.lines[:1], self.lines[1:]))  # as SciPy, which stores the results of each axis
+        source = UINT8 if dtype.kind == "b" else None
+        elements = source or dtype
+        if integers and dtype.kind in "biu":
+            return Task(source, (self.lines,), elements, self._corrected if self.truncate and self.lines else None)
+        if integers:
+            return Task(None, (self.lines,), FLOAT64, truncated if self.truncate else rounded)
+        means = output if dtype_name(output) in results_of(dtype_name(elements)) else dtype
+        return Task(source, (self.lines,), FLOAT64 if means.kind in "biu" else means)
+
+    def _size(self, ranges: Ranges) -> int:
+        """The number of bytes that are read for these results, in the widest dtype that they may become."""
+        sizes = [end - begin + reach - 1 for (begin, end), reach in zip(ranges, self.reach, strict=True)]
+        return math.prod(sizes) * max(self.dtype.itemsize, 0 if self.direct else FLOAT64.itemsize)
+
+    def _blocks(self, ranges: Ranges, limit: int) -> Iterator[Ranges]:
+        """Parts of results that each read so many bytes, unless their windows overlap too much to gain from it."""
+        spans = [end - begin for begin, end in ranges]
+        long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= 8 * reach]
+        axis = long[0] if long else max(range(len(spans)), key=lambda axis: spans[axis] / self.reach[axis], default=0)
+        if self._size(ranges) <= limit or spans[axis] < max(2, self.reach[axis]):
+            yield ranges
+            return
+        begin, end = ranges[axis]
+        for half in ((begin, (begin + end) // 2), ((begin + end) // 2, end)):
+            yield from self._blocks((*ranges[:axis], half, *ranges[axis + 1:]), limit)
+
+    def _steps(self) -> Iterator[Step]:
+        """The steps that compute the result."""
+        everything = self._everything
+        inner, strips = frame(self.shape, self.lines)
+        limit = max(BLOCK, self._size(everything) // FEW_BLOCKS)
+        if self._size(everything) <= SMALL or (self.direct and not strips):
+            yield self.whole()
+            return
+        if all(begin < end for begin, end in inner):
+            if self.direct:  # the results at the borders are replaced
+                yield self.step(everything, self.inside, clipped=True)
+            else:
+                yield from (self.step(block, self.inside) for block in self._blocks(inner, limit))
+        for strip in strips:
+            yield from (self.step(block, self.border) for block in self._blocks(strip, limit))
+
+    @property
+    def _everything(self) -> Ranges:
+        return tuple([(0, size) for size in self.shape])
+
+    def whole(self) -> Step:
+        """The step that computes the whole result, of the whole array."""
+        _, strips = frame(self.shape, self.lines)
+        return self.step(self._everything, self.border if strips else self.inside)
+
+    def step(self, ranges: Ranges, task: Task, *, clipped: bool = False) -> Step:
+        """The step that computes these results. With `clipped`, all windows are clipped."""
+        crop, extends = [slice(*one) for one in ranges], []
+        pads: dict[int, Range] = {}
+        for line in self.lines:
+            low, high = ranges[line.axis][0] - line.before, ranges[line.axis][1] + line.after
+            begin, end = (clipped or side for side in line.clipped)
+            pads[line.axis] = max(0, -low) if begin else 0, max(0, high - line.size) if end else 0
+            low, high = max(0, low) if begin else low, min(high, line.size) if end else high
+            crop[line.axis] = slice(low, high)
+            if low < 0 or high > line.size:
+                extends.append((line.axis, keys(line, low, high)))
+                crop[line.axis] = slice(0, line.size)
+        pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
+        finish = task.finish
+        if finish == self._corrected:
+            finish = partial(self._corrected, op=self._pool(self.lines, FLOAT64, pads))
+        place, everything = (tuple([slice(*one) for one in some]) for some in (ranges, self._everything))
+        return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), pools,
+                    None if place == everything else place, finish, task.source)
+
+    def _pool(self, lines: Sequence[Line], means: np.dtype[Any] | None, pads: dict[int, Range]) -> Operator:
+        """The pool of windows along these lines."""
+        given = {} if means is None else {"count_include_pad": 1, "dtype": means}
+        sides = [[pads[line.axis][side] for line in lines] for side in (0, 1)]
+        return made(POOLS[self.kind], kernel_shape=tuple([line.taps for line in lines]), pads=(*sides[0], *sides[1]),
+                    axes=tuple([line.axis for line in lines]), skipna=self.skipna, **given)
+
+    # Running
+
+    def _corrected(self, y: Any, x: Any, run: Run, op: Operator | None = None) -> Any:
+        """
+        The nearest integers to means of integers, rounded towards zero.
+
+        A sum differs from `taps` times the nearest integer to its mean by at most half of `taps`. Sums of the low bits
+        of the elements, which are exact, tell by how much. `op` takes their means.
+        """
+        assert op is not None
+        taps = math.prod(self.reach)
+        mask = (1 << taps.bit_length() + 1) - 1
+        low = x if mask > np.iinfo(x.dtype).max else x & x.dtype.type(mask)
+        rest = (np.rint(run(op, low) * taps).astype(np.int64) - y.astype(np.int64) * taps) & mask
+        rest = np.where(rest > mask >> 1, rest - (mask + 1), rest)
+        return y - ((rest < 0) & (y > 0)) + ((rest > 0) & (y < 0))
+
+    def part(self, step: Step, x: Any, run: Run) -> Any:
+        """The results of a step, for an array of NumPy or dask."""
+        if step.crop is not None:
+            x = x[step.crop]
+        if step.source is not None:
+            x = x.astype(step.source)
+        for axis, elements in step.extends:
+            x = extended(x, axis, elements, self.fill)
+        y = x
+        for i, op in enumerate(step.pools):
+            y = run(op, y.astype(self.output) if i else y)
+        return y if step.finish is None else step.finish(y, x, run)
+
+    def __call__(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
+        """The result, in an array that may overlap the input, or in a new one."""
+        y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
+
+        def run(op: Operator, x: Array) -> Any:
+            return op(x, num_threads=num_threads)
+
+        def run_whole(op: Operator, x: Array) -> Any:
+            return op(x, out=y, num_threads=num_threads)
+
+        for step in self.steps:
+            if step.place is None and self.direct and step.source is None:
+                self.part(step, x, run_whole)
+            else:
+                with np.errstate(all="ignore"):  # conversions to integers, as in C
+                    y[step.place or ...] = self.part(step, x, run)
+        if out is not None and y is not out:
+            np.copyto(out, y)
+        return y if out is None else out
