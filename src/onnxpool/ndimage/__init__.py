@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..hints import hinted
 from .arguments import filtered, size_of
 from .filters import FilterError
 
@@ -118,7 +117,7 @@ def documented(summary: str, returns: str, also: str, notes: str, examples: str)
         parameters = "\n".join([entries[name].replace("\0", "\n    ") for name in names])
         function.__doc__ = (f"{summary}\n\nParameters\n----------\n{parameters}\n"
                             f"{OTHERS.format(returns=returns, also=also, notes=notes, examples=examples)}\n")
-        return hinted(function)
+        return function
     return decorate
 
 

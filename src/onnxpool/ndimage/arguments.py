@@ -42,24 +42,29 @@ def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, c
                 return getattr(collections, function)(label, kind, x, size, output, mode, cval, origin, axes, skipna,
                                                       num_threads, truncate, dilates)
         x = as_array(label, x, "input")
-    dtype, out = result_of(label, output, x)
-    found = prepared(label, kind, x.shape, native(x.dtype), dtype, plain(size), plain(mode), plain(cval), plain(origin),
-                     plain(axes), bool(skipna), truncate, dilates)
-    return found(x, out, num_threads)
+    dtype, out = (x.dtype, None) if output is None else result_of(label, output, x)
+    return prepared(label, kind, x.shape, x.dtype, dtype, size, mode, cval, origin, axes, skipna, truncate,
+                    dilates)(x, out, num_threads)
+
+
+def prepared(*arguments: Any) -> Filter:
+    """The filter that these arguments of `described` describe, of which the last ones are remembered."""
+    try:
+        return described(*arguments)
+    except TypeError as error:
+        if isinstance(error, PoolTypeError):
+            raise
+    return described(*map(plain, arguments))  # an argument is not hashable, such as a list
 
 
 def plain(value: Any) -> Any:
     """An argument that may be a sequence, as a key of a cache."""
-    if value is None or type(value) in (int, float, str):
-        return value
     value = scalar(value)
     return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | None]:
     """The dtype of the result, and the array that receives it, if one is given."""
-    if output is None:
-        return native(x.dtype), None
     if not isinstance(output, np.ndarray):
         if not isinstance(output, (type, np.dtype, str)):
             raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; give an ndarray or a dtype", label,
@@ -78,7 +83,7 @@ def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | N
     if size is None and footprint is None and structure is None:
         raise FilterError(f"{label}: no footprint provided: give size, such as 3", label, "size")
     if footprint is not None and size is not None:
-        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
+        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=3)
     for name, given in (("footprint", footprint), ("structure", structure)):
         if given is None:
             continue
@@ -100,8 +105,9 @@ def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | N
 
 def per_axis(label: str, name: str, value: Any, count: int) -> tuple[Any, ...]:
     """The values of an argument for each of the filtered axes."""
-    if not isinstance(value, tuple):
+    if isinstance(value, str) or not isinstance(value, Iterable):
         return (value,) * count
+    value = tuple(value)
     if len(value) != count:
         raise FilterError(f"{label}: {name} has {len(value)} values, but there are {count} axes: a sequence argument "
                           f"must have length equal to input rank; give one value, or one for each axis", label, name,
@@ -120,7 +126,7 @@ def whole(label: str, name: str, value: Any) -> int:
 def checked_axes(label: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """The numbers of the filtered axes, from 0 on."""
     places = []
-    for axis in range(ndim) if axes is None else axes if isinstance(axes, tuple) else (axes,):
+    for axis in range(ndim) if axes is None else axes if isinstance(axes, Iterable) else (axes,):
         try:
             place = operator.index(axis)
         except TypeError as error:
@@ -169,9 +175,10 @@ def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any
 
 
 @lru_cache(maxsize=256)
-def prepared(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], output: np.dtype[Any], size: Any,
-             mode: Any, cval: Any, origin: Any, axes: Any, skipna: bool, truncate: bool, dilates: bool) -> Filter:
+def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], output: np.dtype[Any], size: Any,
+              mode: Any, cval: Any, origin: Any, axes: Any, skipna: bool, truncate: bool, dilates: bool) -> Filter:
     """The filter that these arguments describe."""
+    dtype, output = native(dtype), native(output)
     check_dtypes(label, kind, dtype, output)
     places = checked_axes(label, axes, len(shape))
     sizes: Sequence[int] = [whole(label, "size", one) for one in per_axis(label, "size", size, len(places))]

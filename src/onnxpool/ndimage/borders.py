@@ -6,7 +6,7 @@ This is the only place that knows the modes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..arrays import Array
 
 Range = tuple[int, int]
-Key = slice | int  # elements of an axis, or a number of constants
 
 
 def reflected(places: Array, size: int) -> Array:
@@ -106,44 +105,17 @@ def is_constant(line: Line) -> bool:
     return MODES[line.mode] is None and not all(line.clipped)
 
 
-def runs(elements: Sequence[int]) -> Iterator[slice]:
-    """The slices that make up these elements: those that follow each other, in either direction."""
-    first = 0
-    while first < len(elements):
-        last = first
-        step = elements[first + 1] - elements[first] if first + 1 < len(elements) else 1
-        if abs(step) == 1:
-            while last + 1 < len(elements) and elements[last + 1] - elements[last] == step:
-                last += 1
-        else:
-            step = 1
-        stop = elements[last] + step
-        yield slice(elements[first], None if stop < 0 else stop, step)
-        first = last + 1
+def elements(line: Line, low: int, high: int) -> Array:
+    """The elements at places [low, high) of an extended axis. Those at places of constants are arbitrary."""
+    return (MODES[line.mode] or repeated)(np.arange(low, high), line.size)
 
 
-def keys(line: Line, low: int, high: int) -> tuple[Key, ...]:
-    """What is at places [low, high) of an extended axis."""
-    extend, size = MODES[line.mode], line.size
-    found: list[Key] = []
-    for begin, end in ((low, min(high, 0)), (max(low, 0), min(high, size)), (max(low, size), high)):
-        if begin >= end:
-            continue
-        if 0 <= begin < size:
-            found.append(slice(begin, end))
-        elif extend is None:
-            found.append(end - begin)
-        else:
-            found += runs(extend(np.arange(begin, end), size).tolist())
-    return tuple(found)
-
-
-def extended(x: Any, axis: int, elements: Sequence[Key], fill: Any) -> Any:
-    """An array, also one of dask, with these elements along an axis, and constants where there are numbers."""
-    before = (slice(None),) * axis
-    return np.concatenate([
-        x[(*before, key)] if type(key) is slice
-        else np.full_like(x, fill, shape=(*x.shape[:axis], key, *x.shape[axis + 1:])) for key in elements], axis)
+def constants(line: Line, low: int, high: int) -> Iterator[slice]:
+    """Where constants are among the elements of these places."""
+    if MODES[line.mode] is None:
+        for begin, end in ((0, -low), (line.size - low, high - low)):
+            if begin < end:
+                yield slice(begin, end)
 
 
 def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[tuple[Range, ...], list[tuple[Range, ...]]]:

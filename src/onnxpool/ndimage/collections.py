@@ -9,30 +9,49 @@ from ..base import Operator
 from ..dask.graphs import check_known, pooled
 from ..errors import PoolTypeError
 from . import arguments
+from .borders import Line, constants, elements
 
 
 def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) -> Any:
-    """The result for a dask array: an array in the same chunks, whose tasks read the elements that they need."""
+    """The result for a dask array: one in the same chunks, whose tasks read the elements that they need."""
     if isinstance(output, np.ndarray):
         raise PoolTypeError(f"{label}: output is an array, but dask arrays are computed later; give a dtype", label,
                             "output")
     check_known(label, x)
-    dtype, _ = arguments.result_of(label, output, x)
-    *placed, skipna, num_threads, truncate, dilates = given
-    found = arguments.prepared(label, kind, x.shape, native(x.dtype), dtype, arguments.plain(size),
-                               *map(arguments.plain, placed), bool(skipna), truncate, dilates)
+    dtype = native(x.dtype) if output is None else arguments.result_of(label, output, x)[0]
+    *placed, num_threads, truncate, dilates = given
+    found = arguments.prepared(label, kind, x.shape, x.dtype, dtype, size, *placed, truncate, dilates)
+    if not x.size:
+        return x.astype(dtype)
 
     def run(op: Operator, part: Any) -> Any:
         return pooled(part, op, x.chunks if op.output_shape(part.shape) == x.shape else None, num_threads)
 
-    return found.part(found.whole(), x, run).astype(dtype) if x.size else x.astype(dtype)
+    step = found.whole()
+    y = x if step.source is None else x.astype(step.source)
+    for line in found.lines:
+        low, high = (0 if side else reach for side, reach in zip(line.clipped, (line.before, line.after), strict=True))
+        y = extended(y, line, low, high, found.fill)
+    return found.pooled(step, y, run).astype(dtype)
+
+
+def extended(x: Any, line: Line, low: int, high: int, fill: Any) -> Any:
+    """A dask array with so many elements beyond the ends of an axis."""
+    pieces = []
+    for begin, end in ((-low, 0), (0, line.size), (line.size, line.size + high)):
+        if begin == 0:
+            pieces.append(x)
+        elif begin < end and [*constants(line, begin, end)]:
+            pieces.append(np.full_like(x, fill, shape=(*x.shape[:line.axis], end - begin, *x.shape[line.axis + 1:])))
+        elif begin < end:
+            pieces.append(x[(*(slice(None),) * line.axis, elements(line, begin, end))])
+    return np.concatenate(pieces, line.axis)
 
 
 def labelled(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
              *others: Any) -> Any:
     """The result for a DataArray: one with the same labels. Axes can be names of dimensions."""
-    axes = arguments.plain(axes)
     if axes is not None:
-        axes = tuple([x.get_axis_num(axis) if axis in x.dims else axis
-                      for axis in (axes if isinstance(axes, tuple) else (axes,))])
+        named = axes if isinstance(axes, (tuple, list)) else (axes,)
+        axes = tuple([x.get_axis_num(axis) if axis in x.dims else axis for axis in named])
     return x.copy(data=arguments.filtered(label, kind, x.data, size, output, mode, cval, origin, axes, *others))

@@ -14,7 +14,7 @@ from ..errors import PoolError
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
-from .borders import Key, Line, Range, extended, frame, is_constant, keys
+from .borders import Line, Range, constants, elements, frame, is_constant
 
 if TYPE_CHECKING:
     from ..arrays import Array
@@ -44,8 +44,10 @@ class Step(NamedTuple):
     ----------
     crop : tuple of slice, or None
         The part of the input; None for all of it.
-    extends : tuple of (int, tuple of Key)
-        The axes that are extended, and with what.
+    extends : tuple of (int, ndarray)
+        The axes that are extended, and the elements that they then have.
+    fills : tuple of tuple of slice
+        Where these elements are constants.
     pools : tuple of Operator
         The pools, one after the other.
     place : tuple of slice, or None
@@ -57,7 +59,8 @@ class Step(NamedTuple):
     """
 
     crop: tuple[slice, ...] | None
-    extends: tuple[tuple[int, tuple[Key, ...]], ...]
+    extends: tuple[tuple[int, Array], ...]
+    fills: tuple[tuple[slice, ...], ...]
     pools: tuple[Operator, ...]
     place: tuple[slice, ...] | None
     finish: Finish | None
@@ -84,6 +87,11 @@ class Task(NamedTuple):
     passes: tuple[tuple[Line, ...], ...]
     means: np.dtype[Any] | None = None
     finish: Finish | None = None
+
+
+def call(op: Operator, x: Array, num_threads: int | None) -> Any:
+    """The result of an operator."""
+    return op(x, num_threads=num_threads)
 
 
 def rounded(y: Any, x: Any, run: Run) -> Any:
@@ -143,6 +151,8 @@ class Filter:
             raise FilterError(f"{label}: truncate=True with windows of {math.prod(self.reach)} elements, but the limit "
                               f"is {MOST_TRUNCATED - 1}; lower size", label, "size", value=math.prod(self.reach))
         self.steps = tuple(self._steps()) if math.prod(shape) else ()
+        alone = len(self.steps) == 1 and self.direct and self.steps[0].source is None
+        self.single = self.steps[0].pools[0] if alone else None  # the pool whose result is that of the filter
 
     # Planning
 
@@ -207,6 +217,7 @@ class Filter:
     def step(self, ranges: Ranges, task: Task, *, clipped: bool = False) -> Step:
         """The step that computes these results. With `clipped`, all windows are clipped."""
         crop, extends = [slice(*one) for one in ranges], []
+        fills: list[tuple[slice, ...]] = []
         pads: dict[int, Range] = {}
         for line in self.lines:
             low, high = ranges[line.axis][0] - line.before, ranges[line.axis][1] + line.after
@@ -215,14 +226,15 @@ class Filter:
             low, high = max(0, low) if begin else low, min(high, line.size) if end else high
             crop[line.axis] = slice(low, high)
             if low < 0 or high > line.size:
-                extends.append((line.axis, keys(line, low, high)))
+                extends.append((line.axis, elements(line, low, high)))
+                fills += [(*[slice(None)] * line.axis, place) for place in constants(line, low, high)]
                 crop[line.axis] = slice(0, line.size)
         pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
         finish = task.finish
         if finish == self._corrected:
             finish = partial(self._corrected, op=self._pool(self.lines, FLOAT64, pads))
         place, everything = (tuple([slice(*one) for one in some]) for some in (ranges, self._everything))
-        return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), pools,
+        return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), tuple(fills), pools,
                     None if place == everything else place, finish, task.source)
 
     def _pool(self, lines: Sequence[Line], means: np.dtype[Any] | None, pads: dict[int, Range]) -> Operator:
@@ -249,14 +261,21 @@ class Filter:
         rest = np.where(rest > mask >> 1, rest - (mask + 1), rest)
         return y - ((rest < 0) & (y > 0)) + ((rest > 0) & (y < 0))
 
-    def part(self, step: Step, x: Any, run: Run) -> Any:
-        """The results of a step, for an array of NumPy or dask."""
+    def extended(self, step: Step, x: Array) -> Array:
+        """The elements that a step reads."""
         if step.crop is not None:
             x = x[step.crop]
         if step.source is not None:
             x = x.astype(step.source)
-        for axis, elements in step.extends:
-            x = extended(x, axis, elements, self.fill)
+        for axis, places in step.extends:
+            # NumPy copies all of another array before it takes elements.
+            x = x.take(places, axis, mode="clip") if x.flags.c_contiguous else x[(*(slice(None),) * axis, places)]
+        for place in step.fills:
+            x[place] = self.fill
+        return x
+
+    def pooled(self, step: Step, x: Any, run: Run) -> Any:
+        """The results of a step, for the elements that it reads, which may be an array of dask."""
         y = x
         for i, op in enumerate(step.pools):
             y = run(op, y.astype(self.output) if i else y)
@@ -264,20 +283,16 @@ class Filter:
 
     def __call__(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
         """The result, in an array that may overlap the input, or in a new one."""
+        if self.single is not None and out is None:
+            return self.single(self.extended(self.steps[0], x), num_threads=num_threads)
         y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
-
-        def run(op: Operator, x: Array) -> Any:
-            return op(x, num_threads=num_threads)
-
-        def run_whole(op: Operator, x: Array) -> Any:
-            return op(x, out=y, num_threads=num_threads)
-
+        run = partial(call, num_threads=num_threads)
         for step in self.steps:
             if step.place is None and self.direct and step.source is None:
-                self.part(step, x, run_whole)
+                step.pools[0](self.extended(step, x), out=y, num_threads=num_threads)
             else:
                 with np.errstate(all="ignore"):  # conversions to integers, as in C
-                    y[step.place or ...] = self.part(step, x, run)
+                    y[step.place or ...] = self.pooled(step, self.extended(step, x), run)
         if out is not None and y is not out:
             np.copyto(out, y)
         return y if out is None else out
