@@ -16,7 +16,7 @@ from ..arrays import as_array, dtype_name, dtype_of, native
 from ..attributes import is_real, scalar, shown
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolTypeError
-from .borders import MODES, Line, line_of_extrema, line_of_means
+from .borders import MODES, Fill, Line, line_of_extrema, line_of_means
 from .filters import Filter, FilterError
 
 if TYPE_CHECKING:
@@ -152,26 +152,26 @@ def check_dtypes(label: str, kind: str, dtype: np.dtype[Any], output: np.dtype[A
                                 f"{', '.join(DTYPES)}; cast it, or {elsewhere(label)}", label, name, value=str(one))
 
 
-def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any, bool]:
-    """What `cval` is among elements of a dtype, and whether pools that clip windows lose nothing with it."""
+def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any, Fill]:
+    """What `cval` is among elements of a dtype, and what it does to results."""
     if dtype.kind in MOMENTS:
-        return np.asarray(cval).astype(dtype), False
+        return np.asarray(cval).astype(dtype), Fill.CLAMPS
     if not is_real(cval):
         raise PoolTypeError(f"{label}: cval must be a real number, not {shown(cval)}; give one such as 0.0", label,
                             "cval", value=cval)
     if kind == "uniform":
-        return cval, cval == 0
+        return cval, Fill.READ if cval else Fill.LOST
     limits: Any = (-math.inf, math.inf)
     if dtype.kind in "biu":
         limits = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
         cval = math.trunc(cval) if math.isfinite(cval) else cval
     lowest, highest = limits if kind == "maximum" else limits[::-1]
     if (cval <= lowest) if kind == "maximum" else (cval >= lowest):
-        return lowest, True
+        return lowest, Fill.LOST
     if not limits[0] <= cval <= limits[1] and dtype.kind in "biu":
         raise FilterError(f"{label}: cval={shown(cval)} may be a result, but {dtype} has only {limits[0]} to "
                           f"{limits[1]}; give such a value, or a larger dtype as output", label, "cval", value=cval)
-    return cval, False
+    return cval, Fill.CLAMPS
 
 
 @lru_cache(maxsize=256)
@@ -184,8 +184,8 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
     sizes: Sequence[int] = [whole(label, "size", one) for one in per_axis(label, "size", size, len(places))]
     origins = [whole(label, "origin", one) for one in per_axis(label, "origin", origin, len(places))]
     modes = per_axis(label, "mode", mode, len(places))
-    elements = output if kind != "uniform" and np.can_cast(dtype, output, "safe") else dtype
-    fill, lost = 0, True
+    ordered = np.can_cast(dtype, output, "safe")
+    fill, role = 0, Fill.LOST
     lines: list[Line] = []
     for axis, taps, shift, name in zip(places, sizes, origins, modes, strict=True):
         if taps <= 1:
@@ -194,12 +194,14 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
             raise FilterError(f"{label}: boundary mode not supported: {shown(name)}; give one of {', '.join(MODES)}",
                               label, "mode", axis=axis, value=name)
         if MODES[name] is None:
-            fill, lost = fill_of(label, kind, elements, cval)
+            fill, role = fill_of(label, kind, output if kind != "uniform" and ordered else dtype, cval)
+            if role is Fill.CLAMPS and not ordered:
+                role = Fill.READ
         before = taps // 2 + shift if not dilates else taps - 1 - taps // 2 - shift
         if not 0 <= before < taps:
             low, high = (-(taps // 2), (taps - 1) // 2)
             raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; give {low} to {high}",
                               label, "origin", axis=axis, value=shift)
         line_of = line_of_means if kind == "uniform" else line_of_extrema
-        lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, lost))
+        lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, role))
     return Filter(label, kind, shape, dtype, output, tuple(lines), fill, skipna, truncate)

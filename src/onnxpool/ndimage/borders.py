@@ -5,8 +5,9 @@ This is the only place that knows the modes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..arrays import Array
 
 Range = tuple[int, int]
+Elements = slice | np.ndarray[Any, Any]  # of an axis
 
 
 def reflected(places: Array, size: int) -> Array:
@@ -43,6 +45,12 @@ MODES: dict[str, Callable[[Array, int], Array] | None] = {
     "grid-wrap": wrapped, "constant": None, "grid-constant": None}  # None: constants
 
 
+class Fill(Enum):
+    """What constants do to a result: nothing that padding does not, no more than a comparison with them, or anything."""
+
+    LOST, CLAMPS, READ = range(3)
+
+
 class Line(NamedTuple):
     """
     Windows along an axis, one for each element.
@@ -56,6 +64,8 @@ class Line(NamedTuple):
     mode : str
     clipped : (bool, bool)
         Whether windows that reach beyond the beginning, and beyond the end, can be clipped there.
+    clamps : bool
+        Whether the results of windows that were clipped still have to be compared with the constant.
     """
 
     axis: int
@@ -63,7 +73,8 @@ class Line(NamedTuple):
     before: int
     after: int
     mode: str
-    clipped: tuple[bool, bool] = (False, False)
+    clipped: tuple[bool, bool]
+    clamps: bool = False
 
     @property
     def taps(self) -> int:
@@ -71,9 +82,9 @@ class Line(NamedTuple):
         return self.before + 1 + self.after
 
 
-def line_of_extrema(axis: int, size: int, before: int, after: int, mode: str, fill_is_lost: bool) -> Line:
+def line_of_extrema(axis: int, size: int, before: int, after: int, mode: str, fill: Fill) -> Line:
     """
-    The windows of maxima or minima along an axis. `fill_is_lost` says that no constant is ever a result.
+    The windows of maxima or minima along an axis.
 
     A window can be clipped if everything beyond the end is an element of the clipped window as well. The repeated edge
     always is. The window of element i reaches back to place i - before; reflected, this is element before - i - 1, and
@@ -84,38 +95,52 @@ def line_of_extrema(axis: int, size: int, before: int, after: int, mode: str, fi
     extend = MODES[mode]
     most = size if extend in (repeated, None) else 2 * size
     before, after = min(before, most), min(after, most)
-    if extend is repeated or (extend is None and fill_is_lost):
+    if extend is repeated or (extend is None and fill is not Fill.READ):
         clipped = True, True
     elif extend in (reflected, mirrored):
         more = extend is reflected
         clipped = before <= after + more, after <= before + more
     else:
         clipped = before == 0, after == 0
-    return Line(axis, size, before, after, mode, clipped)
+    return Line(axis, size, before, after, mode, clipped, extend is None and fill is Fill.CLAMPS)
 
 
-def line_of_means(axis: int, size: int, before: int, after: int, mode: str, fill_is_zero: bool) -> Line:
+def line_of_means(axis: int, size: int, before: int, after: int, mode: str, fill: Fill) -> Line:
     """The windows of means along an axis. Those of a pool that counts padding can be clipped if padding is zero."""
-    zeros = MODES[mode] is None and fill_is_zero
+    zeros = MODES[mode] is None and fill is Fill.LOST
     return Line(axis, size, before, after, mode, (zeros or before == 0, zeros or after == 0))
 
 
-def is_constant(line: Line) -> bool:
-    """Whether constants lie beyond an end of an axis, and count."""
-    return MODES[line.mode] is None and not all(line.clipped)
+def clamped(line: Line) -> list[tuple[slice, ...]]:
+    """The results that still have to be compared with the constant."""
+    ends = ((0, line.before), (max(0, line.size - line.after), line.size)) if line.clamps else ()
+    return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
 
 
-def elements(line: Line, low: int, high: int) -> Array:
-    """The elements at places [low, high) of an extended axis. Those at places of constants are arbitrary."""
-    return (MODES[line.mode] or repeated)(np.arange(low, high), line.size)
+def elements(line: Line, low: int, high: int) -> tuple[Elements, ...]:
+    """The elements at places [low, high) of an extended axis: up to three parts. Where constants are, any are."""
+    extend, size = MODES[line.mode] or repeated, line.size
+    ranges = ((low, min(high, 0)), (max(low, 0), min(high, size)), (max(low, size), high))
+    return tuple([slice(begin, end) if 0 <= begin < size else extend(np.arange(begin, end), size)
+                  for begin, end in ranges if begin < end])
 
 
-def constants(line: Line, low: int, high: int) -> Iterator[slice]:
+def constants(line: Line, low: int, high: int) -> list[tuple[slice, ...]]:
     """Where constants are among the elements of these places."""
-    if MODES[line.mode] is None:
-        for begin, end in ((0, -low), (line.size - low, high - low)):
-            if begin < end:
-                yield slice(begin, end)
+    ends = ((0, -low), (line.size - low, high - low)) if MODES[line.mode] is None else ()
+    return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
+
+
+def extended(x: Any, axis: int, places: Sequence[Elements]) -> Any:
+    """An array, also one of dask, with these elements along an axis."""
+    before = (slice(None),) * axis
+    pieces = []
+    for place in places:
+        if isinstance(place, slice) or type(x) is not np.ndarray or not x.flags.c_contiguous:
+            pieces.append(x[(*before, place)])
+        else:  # NumPy would copy all of another array before it takes some
+            pieces.append(x.take(place, axis, mode="clip"))
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis)
 
 
 def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[tuple[Range, ...], list[tuple[Range, ...]]]:

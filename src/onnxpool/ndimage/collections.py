@@ -9,7 +9,6 @@ from ..base import Operator
 from ..dask.graphs import check_known, pooled
 from ..errors import PoolTypeError
 from . import arguments
-from .borders import Line, constants, elements
 
 
 def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) -> Any:
@@ -28,24 +27,7 @@ def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) 
         return pooled(part, op, x.chunks if op.output_shape(part.shape) == x.shape else None, num_threads)
 
     step = found.whole()
-    y = x if step.source is None else x.astype(step.source)
-    for line in found.lines:
-        low, high = (0 if side else reach for side, reach in zip(line.clipped, (line.before, line.after), strict=True))
-        y = extended(y, line, low, high, found.fill)
-    return found.pooled(step, y, run).astype(dtype)
-
-
-def extended(x: Any, line: Line, low: int, high: int, fill: Any) -> Any:
-    """A dask array with so many elements beyond the ends of an axis."""
-    pieces = []
-    for begin, end in ((-low, 0), (0, line.size), (line.size, line.size + high)):
-        if begin == 0:
-            pieces.append(x)
-        elif begin < end and [*constants(line, begin, end)]:
-            pieces.append(np.full_like(x, fill, shape=(*x.shape[:line.axis], end - begin, *x.shape[line.axis + 1:])))
-        elif begin < end:
-            pieces.append(x[(*(slice(None),) * line.axis, elements(line, begin, end))])
-    return np.concatenate(pieces, line.axis)
+    return found.clamped(found.pooled(step, found.read(step, x), run).astype(dtype))
 
 
 def labelled(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,

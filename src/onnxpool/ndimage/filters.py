@@ -14,17 +14,20 @@ from ..errors import PoolError
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
-from .borders import Line, Range, constants, elements, frame, is_constant
+from .borders import Elements, Line, Range, clamped, constants, elements, extended, frame
 
 if TYPE_CHECKING:
     from ..arrays import Array
     from ..base import Operator
 
-SMALL = 1 << 17  # bytes of arrays that are extended as a whole
+SMALL = 1 << 14  # elements of arrays that are extended as a whole
+FEW = 1 << 13  # elements up to which those of a strip are taken one by one
 BLOCK = 1 << 20  # bytes of elements that are copied at a time, unless a window needs more
 FEW_BLOCKS = 64
 MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
+CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
+          ("minimum", False): np.minimum, ("minimum", True): np.fmin}
 FLOAT64, UINT8 = np.dtype(np.float64), np.dtype(np.uint8)
 
 Ranges = tuple[Range, ...]
@@ -44,7 +47,7 @@ class Step(NamedTuple):
     ----------
     crop : tuple of slice, or None
         The part of the input; None for all of it.
-    extends : tuple of (int, ndarray)
+    extends : tuple of (int, tuple of slice or ndarray)
         The axes that are extended, and the elements that they then have.
     fills : tuple of tuple of slice
         Where these elements are constants.
@@ -59,7 +62,7 @@ class Step(NamedTuple):
     """
 
     crop: tuple[slice, ...] | None
-    extends: tuple[tuple[int, Array], ...]
+    extends: tuple[tuple[int, tuple[Elements, ...]], ...]
     fills: tuple[tuple[slice, ...], ...]
     pools: tuple[Operator, ...]
     place: tuple[slice, ...] | None
@@ -139,13 +142,13 @@ class Filter:
         self.reach = [1] * len(shape)
         for line in lines:
             self.reach[line.axis] = line.taps
-        self.fill = None
         self.inside = self.border = self._task(dtype)
         if kind == "uniform" and dtype.kind in "biu" and not is_element(fill, dtype):
             self.border = self._task(FLOAT64)._replace(source=FLOAT64)
-        if any(is_constant(line) for line in lines):
-            with np.errstate(over="ignore"):
-                self.fill = np.asarray(fill).astype(self.border.source or dtype)
+        with np.errstate(all="ignore"):
+            self.fill = np.asarray(fill).astype(self.border.source or dtype)
+        self.clamps = [place for line in lines for place in clamped(line)]
+        self.clamp = CLAMPS.get((kind, skipna))
         self.direct = bool(lines) and self.inside == Task(None, (lines,), output if kind == "uniform" else None)
         if truncate and math.prod(self.reach) >= MOST_TRUNCATED:
             raise FilterError(f"{label}: truncate=True with windows of {math.prod(self.reach)} elements, but the limit "
@@ -173,12 +176,11 @@ class Filter:
         return Task(source, (self.lines,), FLOAT64 if means.kind in "biu" else means)
 
     def _size(self, ranges: Ranges) -> int:
-        """The number of bytes that are read for these results, in the widest dtype that they may become."""
-        sizes = [end - begin + reach - 1 for (begin, end), reach in zip(ranges, self.reach, strict=True)]
-        return math.prod(sizes) * max(self.dtype.itemsize, 0 if self.direct else FLOAT64.itemsize)
+        """The number of elements that are read for these results."""
+        return math.prod([end - begin + reach - 1 for (begin, end), reach in zip(ranges, self.reach, strict=True)])
 
     def _blocks(self, ranges: Ranges, limit: int) -> Iterator[Ranges]:
-        """Parts of results that each read so many bytes, unless their windows overlap too much to gain from it."""
+        """Parts of results that each read so many elements, unless their windows overlap too much to gain from it."""
         spans = [end - begin for begin, end in ranges]
         long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= 8 * reach]
         axis = long[0] if long else max(range(len(spans)), key=lambda axis: spans[axis] / self.reach[axis], default=0)
@@ -193,7 +195,8 @@ class Filter:
         """The steps that compute the result."""
         everything = self._everything
         inner, strips = frame(self.shape, self.lines)
-        limit = max(BLOCK, self._size(everything) // FEW_BLOCKS)
+        itemsize = self.dtype.itemsize if self.direct else FLOAT64.itemsize  # of the widest dtype that elements become
+        limit = max(BLOCK // itemsize, self._size(everything) // FEW_BLOCKS)
         if self._size(everything) <= SMALL or (self.direct and not strips):
             yield self.whole()
             return
@@ -218,6 +221,7 @@ class Filter:
         """The step that computes these results. With `clipped`, all windows are clipped."""
         crop, extends = [slice(*one) for one in ranges], []
         fills: list[tuple[slice, ...]] = []
+        few = self._size(ranges) <= FEW
         pads: dict[int, Range] = {}
         for line in self.lines:
             low, high = ranges[line.axis][0] - line.before, ranges[line.axis][1] + line.after
@@ -226,8 +230,11 @@ class Filter:
             low, high = max(0, low) if begin else low, min(high, line.size) if end else high
             crop[line.axis] = slice(low, high)
             if low < 0 or high > line.size:
-                extends.append((line.axis, elements(line, low, high)))
-                fills += [(*[slice(None)] * line.axis, place) for place in constants(line, low, high)]
+                places = elements(line, low, high)
+                if few:
+                    places = (np.concatenate([np.r_[place] for place in places]),)
+                extends.append((line.axis, places))
+                fills += constants(line, low, high)
                 crop[line.axis] = slice(0, line.size)
         pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
         finish = task.finish
@@ -261,38 +268,44 @@ class Filter:
         rest = np.where(rest > mask >> 1, rest - (mask + 1), rest)
         return y - ((rest < 0) & (y > 0)) + ((rest > 0) & (y < 0))
 
-    def extended(self, step: Step, x: Array) -> Array:
-        """The elements that a step reads."""
+    def read(self, step: Step, x: Any) -> Any:
+        """The elements that a step reads, of an array that may be one of dask."""
         if step.crop is not None:
             x = x[step.crop]
         if step.source is not None:
             x = x.astype(step.source)
         for axis, places in step.extends:
-            # NumPy copies all of another array before it takes elements.
-            x = x.take(places, axis, mode="clip") if x.flags.c_contiguous else x[(*(slice(None),) * axis, places)]
+            x = extended(x, axis, places)
         for place in step.fills:
             x[place] = self.fill
         return x
 
     def pooled(self, step: Step, x: Any, run: Run) -> Any:
-        """The results of a step, for the elements that it reads, which may be an array of dask."""
+        """The results of a step, for the elements that it reads."""
         y = x
         for i, op in enumerate(step.pools):
             y = run(op, y.astype(self.output) if i else y)
         return y if step.finish is None else step.finish(y, x, run)
 
+    def clamped(self, y: Any) -> Any:
+        """The results, of which those at borders are compared with the constant."""
+        for place in self.clamps:
+            y[place] = self.clamp(y[place], self.fill)
+        return y
+
     def __call__(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
         """The result, in an array that may overlap the input, or in a new one."""
         if self.single is not None and out is None:
-            return self.single(self.extended(self.steps[0], x), num_threads=num_threads)
+            return self.clamped(self.single(self.read(self.steps[0], x), num_threads=num_threads))
         y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
         run = partial(call, num_threads=num_threads)
         for step in self.steps:
             if step.place is None and self.direct and step.source is None:
-                step.pools[0](self.extended(step, x), out=y, num_threads=num_threads)
+                step.pools[0](self.read(step, x), out=y, num_threads=num_threads)
             else:
                 with np.errstate(all="ignore"):  # conversions to integers, as in C
-                    y[step.place or ...] = self.pooled(step, self.extended(step, x), run)
+                    y[step.place or ...] = self.pooled(step, self.read(step, x), run)
+        self.clamped(y)
         if out is not None and y is not out:
             np.copyto(out, y)
         return y if out is None else out
