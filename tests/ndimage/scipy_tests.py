@@ -6,7 +6,6 @@ Prints a line for each test that calls one of the functions and fails, and their
 """
 
 import sys
-from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -25,7 +24,6 @@ class Record:
         self.current = ""
         self.calling: set[str] = set()
         self.failed: dict[str, str] = {}
-        self.skipped: set[str] = set()
 
     def pytest_runtest_setup(self, item: Any) -> None:
         """A test begins."""
@@ -35,8 +33,6 @@ class Record:
         """A phase of a test has ended."""
         if report.failed:
             self.failed[report.nodeid] = str(report.longrepr.reprcrash.message).partition("\n")[0][:150]
-        elif report.skipped:
-            self.skipped.add(report.nodeid)
 
     def recorded(self, function: Any, own: Any) -> Any:
         """A function of onnxpool in place of SciPy's."""
@@ -57,13 +53,11 @@ def main() -> int:
     pytest.main(["--pyargs", *[f"scipy.ndimage.tests.{name}" for name in MODULES], "-q", "-p", "no:cacheprovider",
                  "-p", "no:randomly", "-p", "no:xdist", "--tb=line", "-W", "ignore", "--no-header", "-c", "/dev/null",
                  "--rootdir", "/"], plugins=[record])
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for test in sorted(record.calling & set(record.failed)):
-        reasons[record.failed[test]].append(test.rpartition("::")[2])
+    failed = sorted(record.calling & set(record.failed))
     print("\n--")
-    for reason, tests in reasons.items():
-        print(f"{len(tests)} failed: {', '.join(tests)}: {reason}")
-    print(f"{len(record.calling)} call these functions, {len(record.calling & set(record.failed))} failed")
+    for test in failed:
+        print(f"{test.rpartition('::')[2].removesuffix('[numpy]')}: {record.failed[test]}")
+    print(f"{len(record.calling)} tests call these functions, {len(failed)} failed")
     return 0
 
 

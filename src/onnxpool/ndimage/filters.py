@@ -149,7 +149,9 @@ class Filter:
             self.fill = np.asarray(fill).astype(self.border.source or dtype)
         self.clamps = [place for line in lines for place in clamped(line)]
         self.clamp = CLAMPS.get((kind, skipna))
-        self.direct = bool(lines) and self.inside == Task(None, (lines,), output if kind == "uniform" else None)
+        source, passes, means, finish = self.inside
+        self.direct = (source is None and finish is None and passes == (lines,) != ((),)
+                       and (means is None or means == output))
         if truncate and math.prod(self.reach) >= MOST_TRUNCATED:
             raise FilterError(f"{label}: truncate=True with windows of {math.prod(self.reach)} elements, but the limit "
                               f"is {MOST_TRUNCATED - 1}; lower size", label, "size", value=math.prod(self.reach))
@@ -195,7 +197,8 @@ class Filter:
         """The steps that compute the result."""
         everything = self._everything
         inner, strips = frame(self.shape, self.lines)
-        itemsize = self.dtype.itemsize if self.direct else FLOAT64.itemsize  # of the widest dtype that elements become
+        alike = self.direct and self.border is self.inside
+        itemsize = self.dtype.itemsize if alike else FLOAT64.itemsize  # of the widest dtype that elements become
         limit = max(BLOCK // itemsize, self._size(everything) // FEW_BLOCKS)
         if self._size(everything) <= SMALL or (self.direct and not strips):
             yield self.whole()
@@ -272,10 +275,10 @@ class Filter:
         """The elements that a step reads, of an array that may be one of dask."""
         if step.crop is not None:
             x = x[step.crop]
-        if step.source is not None:
-            x = x.astype(step.source)
         for axis, places in step.extends:
             x = extended(x, axis, places)
+        if step.source is not None:
+            x = x.astype(step.source)
         for place in step.fills:
             x[place] = self.fill
         return x
@@ -289,8 +292,10 @@ class Filter:
 
     def clamped(self, y: Any) -> Any:
         """The results, of which those at borders are compared with the constant."""
-        for place in self.clamps:
-            y[place] = self.clamp(y[place], self.fill)
+        if self.clamps:
+            with np.errstate(invalid="ignore"):  # NaNs of bfloat16
+                for place in self.clamps:
+                    y[place] = self.clamp(y[place], self.fill)
         return y
 
     def __call__(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
