@@ -374,6 +374,9 @@ def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> P
         return operator._make_plan(shape, dtype)
 
 
+further_caches: list[Any] = []  # of modules that need not be imported
+
+
 def clear_caches() -> None:
     """
     Clear the caches of operators and plans, and free their memory.
@@ -392,7 +395,7 @@ def clear_caches() -> None:
     """
     forget_calls()
     renew_shapes()
-    for cache in (remembered, _plan, dtype_name, ratio_of):
+    for cache in (remembered, _plan, dtype_name, ratio_of, *further_caches):
         cache.cache_clear()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays import as_array, dtype_name, dtype_of, native
 from ..attributes import is_real, scalar, shown
+from ..base import further_caches
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolTypeError
 from .borders import MODES, Fill, Line, line_of_extrema, line_of_means
@@ -67,8 +68,8 @@ def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | N
     """The dtype of the result, and the array that receives it, if one is given."""
     if not isinstance(output, np.ndarray):
         if not isinstance(output, (type, np.dtype, str)):
-            raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; give an ndarray or a dtype", label,
-                                "output", value=type(output).__name__)
+            raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; give an ndarray or a dtype",
+                                label, "output", value=type(output).__name__)
         return dtype_of(label, output), None
     if output.shape != x.shape:
         raise FilterError(f"{label}: output shape not correct: {output.shape}, but input has shape {x.shape}; give an "
@@ -94,8 +95,8 @@ def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | N
             raise FilterError(f"{label}: footprint.ndim ({given.ndim}) must match len(axes) ({ndim}): give a value for "
                               f"each axis", label, name, value=given.ndim)
         if not given.all() if name == "footprint" else given.any():
-            raise FilterError(f"{label}: {name} is no flat rectangle, but has {int((given == 0).sum())} zeros and other "
-                              f"elements; give size, or {elsewhere(label)}", label, name, value=given.shape)
+            raise FilterError(f"{label}: {name} is no flat rectangle, but has {int((given == 0).sum())} zeros and "
+                              f"other elements; give size, or {elsewhere(label)}", label, name, value=given.shape)
         if name == "structure" and footprint is not None and np.shape(footprint) != given.shape:
             raise FilterError(f"{label}: structure has shape {given.shape}, but footprint {np.shape(footprint)}; give "
                               f"one of them", label, name, value=given.shape)
@@ -107,12 +108,12 @@ def per_axis(label: str, name: str, value: Any, count: int) -> tuple[Any, ...]:
     """The values of an argument for each of the filtered axes."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         return (value,) * count
-    value = tuple(value)
-    if len(value) != count:
-        raise FilterError(f"{label}: {name} has {len(value)} values, but there are {count} axes: a sequence argument "
+    values = tuple(value)
+    if len(values) != count:
+        raise FilterError(f"{label}: {name} has {len(values)} values, but there are {count} axes: a sequence argument "
                           f"must have length equal to input rank; give one value, or one for each axis", label, name,
-                          value=value)
-    return value
+                          value=values)
+    return values
 
 
 def whole(label: str, name: str, value: Any) -> int:
@@ -165,9 +166,8 @@ def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any
     if dtype.kind in "biu":
         limits = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
         cval = math.trunc(cval) if math.isfinite(cval) else cval
-    lowest, highest = limits if kind == "maximum" else limits[::-1]
-    if (cval <= lowest) if kind == "maximum" else (cval >= lowest):
-        return lowest, Fill.LOST
+    if cval <= limits[0] if kind == "maximum" else cval >= limits[1]:
+        return 0, Fill.LOST
     if not limits[0] <= cval <= limits[1] and dtype.kind in "biu":
         raise FilterError(f"{label}: cval={shown(cval)} may be a result, but {dtype} has only {limits[0]} to "
                           f"{limits[1]}; give such a value, or a larger dtype as output", label, "cval", value=cval)
@@ -200,8 +200,11 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
         before = taps // 2 + shift if not dilates else taps - 1 - taps // 2 - shift
         if not 0 <= before < taps:
             low, high = (-(taps // 2), (taps - 1) // 2)
-            raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; give {low} to {high}",
-                              label, "origin", axis=axis, value=shift)
+            raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; give {low} to "
+                              f"{high}", label, "origin", axis=axis, value=shift)
         line_of = line_of_means if kind == "uniform" else line_of_extrema
         lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, role))
     return Filter(label, kind, shape, dtype, output, tuple(lines), fill, skipna, truncate)
+
+
+further_caches.append(described)

@@ -21,13 +21,13 @@ Elements = slice | np.ndarray[Any, Any]  # of an axis
 def reflected(places: Array, size: int) -> Array:
     """The elements at these places of d c b a | a b c d | d c b a."""
     places = places % (2 * size)
-    return np.minimum(places, 2 * size - 1 - places)
+    return np.asarray(np.minimum(places, 2 * size - 1 - places))
 
 
 def mirrored(places: Array, size: int) -> Array:
     """The elements at these places of d c b | a b c d | c b a."""
     places = places % max(1, 2 * size - 2)
-    return np.minimum(places, max(1, 2 * size - 2) - places)
+    return np.asarray(np.minimum(places, max(1, 2 * size - 2) - places))
 
 
 def repeated(places: Array, size: int) -> Array:
@@ -46,7 +46,7 @@ MODES: dict[str, Callable[[Array, int], Array] | None] = {
 
 
 class Fill(Enum):
-    """What constants do to a result: nothing that padding does not, no more than a comparison with them, or anything."""
+    """What constants do to a result: no more than padding, no more than a comparison with them, or anything."""
 
     LOST, CLAMPS, READ = range(3)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import dtype_name
+from .. import budget
+from ..arrays import dtype_name, machine_memory
 from ..errors import PoolError
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
@@ -107,6 +108,20 @@ def truncated(y: Any, x: Any, run: Run) -> Any:
     return np.trunc(y)
 
 
+def corrected(y: Any, x: Any, run: Run, op: Any = None, taps: int = 1) -> Any:
+    """
+    Means of integers, which are rounded to the nearest ones, rounded towards zero instead.
+
+    A sum differs from `taps` times the nearest integer to its mean by at most half of `taps`. The sums of the low bits
+    of the elements, which are exact, tell by how much. `op` takes their means.
+    """
+    mask = (1 << taps.bit_length() + 1) - 1
+    low = x if mask > np.iinfo(x.dtype).max else x & x.dtype.type(mask)
+    rest = (np.rint(run(op, low) * taps).astype(np.int64) - y.astype(np.int64) * taps) & mask
+    rest = np.where(rest > mask >> 1, rest - (mask + 1), rest)
+    return y - ((rest < 0) & (y > 0)) + ((rest > 0) & (y < 0))
+
+
 def is_element(value: Any, dtype: np.dtype[Any]) -> bool:
     """Whether a number is one of an integer dtype."""
     limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -137,7 +152,7 @@ class Filter:
 
     def __init__(self, label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], output: np.dtype[Any],
                  lines: tuple[Line, ...], fill: Any, skipna: bool, truncate: bool) -> None:
-        self.kind, self.shape, self.dtype, self.output = kind, shape, dtype, output
+        self.label, self.kind, self.shape, self.dtype, self.output = label, kind, shape, dtype, output
         self.lines, self.skipna, self.truncate = lines, skipna, truncate
         self.reach = [1] * len(shape)
         for line in lines:
@@ -148,13 +163,15 @@ class Filter:
         with np.errstate(all="ignore"):
             self.fill = np.asarray(fill).astype(self.border.source or dtype)
         self.clamps = [place for line in lines for place in clamped(line)]
-        self.clamp = CLAMPS.get((kind, skipna))
+        self.clamp: Any = CLAMPS.get((kind, skipna))
         source, passes, means, finish = self.inside
         self.direct = (source is None and finish is None and passes == (lines,) != ((),)
                        and (means is None or means == output))
-        if truncate and math.prod(self.reach) >= MOST_TRUNCATED:
-            raise FilterError(f"{label}: truncate=True with windows of {math.prod(self.reach)} elements, but the limit "
-                              f"is {MOST_TRUNCATED - 1}; lower size", label, "size", value=math.prod(self.reach))
+        taps = math.prod(self.reach)
+        if finish is corrected and taps >= MOST_TRUNCATED:
+            raise FilterError(f"{label}: truncate=True with windows of {taps} elements, but the limit is "
+                              f"{MOST_TRUNCATED - 1}; lower size", label, "size", value=taps)
+        self.need = budget.Need(math.prod(shape) * output.itemsize, math.prod(shape) * (taps + 1))
         self.steps = tuple(self._steps()) if math.prod(shape) else ()
         alone = len(self.steps) == 1 and self.direct and self.steps[0].source is None
         self.single = self.steps[0].pools[0] if alone else None  # the pool whose result is that of the filter
@@ -171,7 +188,7 @@ class Filter:
         source = UINT8 if dtype.kind == "b" else None
         elements = source or dtype
         if integers and dtype.kind in "biu":
-            return Task(source, (self.lines,), elements, self._corrected if self.truncate and self.lines else None)
+            return Task(source, (self.lines,), elements, corrected if self.truncate and self.lines else None)
         if integers:
             return Task(None, (self.lines,), FLOAT64, truncated if self.truncate else rounded)
         means = output if dtype_name(output) in results_of(dtype_name(elements)) else dtype
@@ -222,6 +239,10 @@ class Filter:
 
     def step(self, ranges: Ranges, task: Task, *, clipped: bool = False) -> Step:
         """The step that computes these results. With `clipped`, all windows are clipped."""
+        if self._size(ranges) * FLOAT64.itemsize > machine_memory():
+            raise FilterError(f"{self.label}: size of {self.reach} reads {self._size(ranges)} elements at once, for "
+                              f"which this machine lacks the memory; lower size", self.label, "size",
+                              value=tuple(self.reach))
         crop, extends = [slice(*one) for one in ranges], []
         fills: list[tuple[slice, ...]] = []
         few = self._size(ranges) <= FEW
@@ -241,8 +262,8 @@ class Filter:
                 crop[line.axis] = slice(0, line.size)
         pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
         finish = task.finish
-        if finish == self._corrected:
-            finish = partial(self._corrected, op=self._pool(self.lines, FLOAT64, pads))
+        if finish is corrected:
+            finish = partial(corrected, op=self._pool(self.lines, FLOAT64, pads), taps=math.prod(self.reach))
         place, everything = (tuple([slice(*one) for one in some]) for some in (ranges, self._everything))
         return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), tuple(fills), pools,
                     None if place == everything else place, finish, task.source)
@@ -255,21 +276,6 @@ class Filter:
                     axes=tuple([line.axis for line in lines]), skipna=self.skipna, **given)
 
     # Running
-
-    def _corrected(self, y: Any, x: Any, run: Run, op: Operator | None = None) -> Any:
-        """
-        The nearest integers to means of integers, rounded towards zero.
-
-        A sum differs from `taps` times the nearest integer to its mean by at most half of `taps`. Sums of the low bits
-        of the elements, which are exact, tell by how much. `op` takes their means.
-        """
-        assert op is not None
-        taps = math.prod(self.reach)
-        mask = (1 << taps.bit_length() + 1) - 1
-        low = x if mask > np.iinfo(x.dtype).max else x & x.dtype.type(mask)
-        rest = (np.rint(run(op, low) * taps).astype(np.int64) - y.astype(np.int64) * taps) & mask
-        rest = np.where(rest > mask >> 1, rest - (mask + 1), rest)
-        return y - ((rest < 0) & (y > 0)) + ((rest > 0) & (y < 0))
 
     def read(self, step: Step, x: Any) -> Any:
         """The elements that a step reads, of an array that may be one of dask."""
@@ -300,17 +306,25 @@ class Filter:
 
     def __call__(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
         """The result, in an array that may overlap the input, or in a new one."""
+        limits = budget.in_force()
+        if limits is not budget.NO_LIMITS:
+            budget.check(self.label, "input", self.shape, self.need, limits)
         if self.single is not None and out is None:
-            return self.clamped(self.single(self.read(self.steps[0], x), num_threads=num_threads))
+            y: Array = self.clamped(self.single(self.read(self.steps[0], x), num_threads=num_threads))
+            return y
         y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
+        with np.errstate(all="ignore"):  # conversions to integers, as in C
+            self._run(x, y, num_threads)
+        if out is not None and y is not out:
+            np.copyto(out, y)
+        return y if out is None else out
+
+    def _run(self, x: Array, y: Array, num_threads: int | None) -> None:
+        """Store the result in an array that does not overlap the input."""
         run = partial(call, num_threads=num_threads)
         for step in self.steps:
             if step.place is None and self.direct and step.source is None:
                 step.pools[0](self.read(step, x), out=y, num_threads=num_threads)
             else:
-                with np.errstate(all="ignore"):  # conversions to integers, as in C
-                    y[step.place or ...] = self.pooled(step, self.read(step, x), run)
+                y[step.place or ...] = self.pooled(step, self.read(step, x), run)
         self.clamped(y)
-        if out is not None and y is not out:
-            np.copyto(out, y)
-        return y if out is None else out
