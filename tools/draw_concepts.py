@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import onnxpool
+from onnxpool.ndimage.borders import MODES, repeated
 from onnxpool.pictures import CELL, LINE, MARGIN, WIDTH, Mark, svg, texts
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "concepts"
@@ -127,7 +128,27 @@ def means() -> str:
     return svg(Sketch(("3x3 means of a 5x5 image, stride 2, padding 1",), marks, top + 7 * CELL))
 
 
-OTHERS = {"../windows": means, "places": places, "ties": ties, "orders": orders}
+def borders() -> str:
+    """What lies beyond the ends of an axis, by the mode of a filter."""
+    letters, beyond = "abcd", 5
+    marks, y = [], MARGIN + 2.0 * LINE
+    modes: dict[Any, list[str]] = {}
+    for name, function in MODES.items():
+        modes.setdefault(function, []).append(name)
+    for function, names in modes.items():
+        marks.append(Mark("caption", MARGIN, y + 14, text=", ".join(names)))
+        for i in range(-beyond, len(letters) + beyond):
+            x, inside = MARGIN + 136 + (i + beyond) * (CELL - 4), 0 <= i < len(letters)
+            element = (function or repeated)(np.array(i), len(letters))
+            text = "0" if function is None and not inside else letters[element]
+            marks += [Mark("element" if inside else "padding", x, y, CELL - 4, CELL),
+                      Mark("digit", x + CELL / 2 - 2, y + 14, text=text)]
+        y += CELL + 6
+    more, y = texts("caption", ["a b c d: the elements of the axis. 0: cval."], y)
+    return svg(Sketch(("Beyond the ends of an axis",), marks + more, y))
+
+
+OTHERS = {"../windows": means, "places": places, "ties": ties, "orders": orders, "borders": borders}
 
 
 def main() -> int:

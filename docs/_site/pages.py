@@ -264,7 +264,8 @@ def api_page() -> str:
     groups = [(purpose[0].upper() + purpose[1:], re.findall(r"`(\w+)`", names))
               for purpose, names in re.findall(r"^\| ([^|]*) \| (`[^|]*) \|$", page, re.MULTILINE)]
     groups = [(purpose, [f"onnxpool.{name}" for name in names if name[0] != "_"]) for purpose, names in groups]
-    for module, words in (("dask", "dask arrays"), ("xarray", "Labelled arrays of xarray")):
+    for module, words in (("ndimage", "Filters of scipy.ndimage"), ("dask", "dask arrays"),
+                          ("xarray", "Labelled arrays of xarray")):
         names = importlib.import_module(f"onnxpool.{module}").__all__
         groups.append((words[0].upper() + words[1:], [f"onnxpool.{module}.{name}" for name in names]))
     groups += [("onnx: models, nodes and the reference evaluator", [

@@ -9,7 +9,7 @@ which is an erosion followed by a dilation, removes specks. A closing, which dil
 import matplotlib.pyplot as plt
 import numpy as np
 
-import onnxpool
+from onnxpool import ndimage
 
 rng = np.random.default_rng(1)
 y, x = np.mgrid[:120, :120]
@@ -17,19 +17,9 @@ mask = (np.hypot(x - 45, y - 60) < 28) | (np.abs(x - 85) + np.abs(y - 60) < 24)
 mask ^= rng.random(mask.shape) < 0.02  # specks and holes
 
 
-def dilated(a: np.ndarray, size: int = 5) -> np.ndarray:
-    """The maximum around each pixel."""
-    return onnxpool.max_pool(a, size, pads=size // 2, axes=(0, 1))
-
-
-def eroded(a: np.ndarray, size: int = 5) -> np.ndarray:
-    """The minimum around each pixel."""
-    return onnxpool.min_pool(a, size, pads=size // 2, axes=(0, 1))
-
-
-opened, closed = dilated(eroded(mask, 3), 3), eroded(dilated(mask, 3), 3)
-pictures = {"mask": mask, "dilated": dilated(mask), "eroded": eroded(mask), "opened": opened, "closed": closed,
-            "closed, then opened": dilated(eroded(closed, 3), 3)}
+opened, closed = ndimage.grey_opening(mask, 3), ndimage.grey_closing(mask, 3)
+pictures = {"mask": mask, "dilated": ndimage.grey_dilation(mask, 5), "eroded": ndimage.grey_erosion(mask, 5),
+            "opened": opened, "closed": closed, "closed, then opened": ndimage.grey_opening(closed, 3)}
 
 figure, axes = plt.subplots(2, 3, figsize=(5.6, 4.2), layout="constrained")
 for ax, (title, picture) in zip(axes.flat, pictures.items(), strict=True):

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.smoke
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "onnxpool"
 # Packages that are one module of the page.
-WHOLE = ("commands", "dask", "kernels", "onnx", "onnxruntime", "operators", "xarray")
+WHOLE = ("commands", "dask", "kernels", "ndimage", "onnx", "onnxruntime", "operators", "xarray")
 GENERATED = [Path(onnxpool.__file__).parent / name / "__init__.py" for name in ("operators", "dask", "xarray")]
 CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
 

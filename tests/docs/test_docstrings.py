@@ -8,6 +8,7 @@ import pytest
 
 import onnxpool
 import onnxpool.dask
+import onnxpool.ndimage
 import onnxpool.xarray
 from onnxpool import schemas
 from onnxpool.operators import __all__ as operators
@@ -15,7 +16,7 @@ from onnxpool.operators import __all__ as operators
 validate = pytest.importorskip("numpydoc.validate")
 
 PUBLIC = [*(name for name in onnxpool.__all__ if name != "__version__"), *(f"dask.{n}" for n in onnxpool.dask.__all__),
-          *(f"xarray.{n}" for n in onnxpool.xarray.__all__)]
+          *(f"xarray.{n}" for n in onnxpool.xarray.__all__), *(f"ndimage.{n}" for n in onnxpool.ndimage.__all__)]
 METHODS = [f"{name}.{method}" for name in ("Operator", "Plan")
            for method, value in vars(getattr(onnxpool, name)).items()
            if method[0] != "_" and (inspect.isfunction(value) or isinstance(value, property))]

@@ -23,13 +23,7 @@ from .filters import Filter, FilterError
 if TYPE_CHECKING:
     from ..arrays import Array
 
-
 COLLECTIONS = (("xarray", "DataArray", "labelled"), ("dask.array", "Array", "chunked"))
-
-
-def elsewhere(label: str) -> str:
-    """The way out of what these filters do not do."""
-    return f"use scipy.ndimage.{label}"
 
 
 def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
@@ -96,7 +90,8 @@ def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | N
                               f"each axis", label, name, value=given.ndim)
         if not given.all() if name == "footprint" else given.any():
             raise FilterError(f"{label}: {name} is no flat rectangle, but has {int((given == 0).sum())} zeros and "
-                              f"other elements; give size, or {elsewhere(label)}", label, name, value=given.shape)
+                              f"other elements; give size, or use scipy.ndimage.{label}", label, name,
+                              value=given.shape)
         if name == "structure" and footprint is not None and np.shape(footprint) != given.shape:
             raise FilterError(f"{label}: structure has shape {given.shape}, but footprint {np.shape(footprint)}; give "
                               f"one of them", label, name, value=given.shape)
@@ -148,9 +143,9 @@ def check_dtypes(label: str, kind: str, dtype: np.dtype[Any], output: np.dtype[A
     for name, one in (("input", dtype), ("output", output)):
         moments = one.kind in MOMENTS and kind != "uniform" and dtype == output
         if dtype_name(one) not in DTYPES and not moments:
-            complex_ = "Complex type not supported: " if one.kind == "c" else ""
-            raise PoolTypeError(f"{label}: {complex_}{name} has dtype {one}, but this function takes "
-                                f"{', '.join(DTYPES)}; cast it, or {elsewhere(label)}", label, name, value=str(one))
+            kinds = "Complex type not supported: " if one.kind == "c" else ""
+            raise PoolTypeError(f"{label}: {kinds}{name} has dtype {one}, but this function takes {', '.join(DTYPES)}; "
+                                f"cast it, or use scipy.ndimage.{label}", label, name, value=str(one))
 
 
 def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any, Fill]:

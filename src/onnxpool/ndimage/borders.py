@@ -52,29 +52,15 @@ class Fill(Enum):
 
 
 class Line(NamedTuple):
-    """
-    Windows along an axis, one for each element.
-
-    Attributes
-    ----------
-    axis, size : int
-        Number of the axis, and of its elements.
-    before, after : int
-        Taps before the element to which a window belongs, and after it.
-    mode : str
-    clipped : (bool, bool)
-        Whether windows that reach beyond the beginning, and beyond the end, can be clipped there.
-    clamps : bool
-        Whether the results of windows that were clipped still have to be compared with the constant.
-    """
+    """Windows along an axis, one for each element."""
 
     axis: int
     size: int
-    before: int
+    before: int  # taps before the element to which a window belongs
     after: int
     mode: str
-    clipped: tuple[bool, bool]
-    clamps: bool = False
+    clipped: tuple[bool, bool]  # whether windows can be clipped at the beginning, and at the end
+    clamps: bool = False  # whether the results of windows that were clipped have to be compared with the constant
 
     @property
     def taps(self) -> int:

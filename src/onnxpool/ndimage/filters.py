@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..base import Operator
 
 SMALL = 1 << 14  # elements of arrays that are extended as a whole
-FEW = 1 << 13  # elements up to which those of a strip are taken one by one
+PICKED = 1 << 13  # elements up to which those of a strip are taken one by one
 BLOCK = 1 << 20  # bytes of elements that are copied at a time, unless a window needs more
 FEW_BLOCKS = 64
 MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
@@ -41,54 +41,22 @@ class FilterError(PoolError, RuntimeError):
 
 
 class Step(NamedTuple):
-    """
-    A part of a result, as a pool of a part of the input.
+    """A part of a result, as pools of a part of the input. None stands for all of them, or for nothing to do."""
 
-    Attributes
-    ----------
-    crop : tuple of slice, or None
-        The part of the input; None for all of it.
-    extends : tuple of (int, tuple of slice or ndarray)
-        The axes that are extended, and the elements that they then have.
-    fills : tuple of tuple of slice
-        Where these elements are constants.
-    pools : tuple of Operator
-        The pools, one after the other.
-    place : tuple of slice, or None
-        The part of the result; None for all of it.
-    finish : callable, or None
-        What turns the result of the last pool into that of the filter.
-    source : numpy.dtype, or None
-        The dtype to which elements are converted first.
-    """
-
-    crop: tuple[slice, ...] | None
-    extends: tuple[tuple[int, tuple[Elements, ...]], ...]
-    fills: tuple[tuple[slice, ...], ...]
-    pools: tuple[Operator, ...]
-    place: tuple[slice, ...] | None
+    crop: tuple[slice, ...] | None  # the part of the input
+    extends: tuple[tuple[int, tuple[Elements, ...]], ...]  # the extended axes, and the elements that they then have
+    fills: tuple[tuple[slice, ...], ...]  # where these elements are constants
+    pools: tuple[Operator, ...]  # one after the other
+    place: tuple[slice, ...] | None  # the part of the result
     finish: Finish | None
-    source: np.dtype[Any] | None
+    source: np.dtype[Any] | None  # to which elements are converted first
 
 
 class Task(NamedTuple):
-    """
-    How elements of a dtype become results.
+    """How elements of a dtype become results."""
 
-    Attributes
-    ----------
-    source : numpy.dtype, or None
-        The dtype to which elements are converted first.
-    passes : tuple of tuple of Line
-        The windows of each pool. Between two pools, results are converted to the dtype of the output.
-    means : numpy.dtype, or None
-        The dtype of means.
-    finish : callable, or None
-        What turns the result of the last pool into that of the filter.
-    """
-
-    source: np.dtype[Any] | None
-    passes: tuple[tuple[Line, ...], ...]
+    source: np.dtype[Any] | None  # to which they are converted first
+    passes: tuple[tuple[Line, ...], ...]  # the windows of each pool, between which results are converted
     means: np.dtype[Any] | None = None
     finish: Finish | None = None
 
@@ -134,20 +102,6 @@ class Filter:
 
     Results whose windows can be clipped are those of one pool with padding. All others, which are at the borders, come
     from pools of strips that are extended according to the mode. Small arrays are extended as a whole.
-
-    Parameters
-    ----------
-    label : str
-        The function, as messages name it.
-    kind : {"maximum", "minimum", "uniform"}
-    shape : tuple of int
-    dtype, output : numpy.dtype
-        The dtypes of the input and of the result.
-    lines : tuple of Line
-        The windows along each axis, in the order of axes.
-    fill : int or float
-        What is beyond the ends if the mode is constant.
-    skipna, truncate : bool
     """
 
     def __init__(self, label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any], output: np.dtype[Any],
@@ -245,7 +199,7 @@ class Filter:
                               value=tuple(self.reach))
         crop, extends = [slice(*one) for one in ranges], []
         fills: list[tuple[slice, ...]] = []
-        few = self._size(ranges) <= FEW
+        few = self._size(ranges) <= PICKED
         pads: dict[int, Range] = {}
         for line in self.lines:
             low, high = ranges[line.axis][0] - line.before, ranges[line.axis][1] + line.after

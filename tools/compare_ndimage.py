@@ -1,0 +1,96 @@
+"""Time the filters of onnxpool.ndimage against those of SciPy, OpenCV and scikit-image: the figures of docs/ndimage.md.
+
+    python tools/compare_ndimage.py [--threads N] [--seconds S] [--modes MODE ...]
+
+Packages take turns, and the shortest time of each counts. Each gets the same border; scikit-image and OpenCV lack some.
+The table has the times of the first mode, and the last lines summarise the times of all modes.
+"""
+
+import argparse
+import itertools
+import statistics
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import cv2
+import numpy as np
+import scipy.ndimage
+import skimage.morphology
+from compare_arrays import COLUMNS, NDArray, random, shortest
+
+import onnxpool
+from onnxpool import ndimage
+
+BORDERS = {"reflect": cv2.BORDER_REFLECT, "mirror": cv2.BORDER_REFLECT_101, "nearest": cv2.BORDER_REPLICATE,
+           "constant": cv2.BORDER_CONSTANT}
+MODES = [*BORDERS, "wrap"]
+SMALL = {"(64, 64)": (64, 64), "(16, 16, 16)": (16, 16, 16)}
+
+
+def calls_of(name: str, x: NDArray[Any], k: int, mode: str) -> dict[str, Callable[[], Any]]:
+    """The calls of each package."""
+    axes = (0, 1) if x.shape[-1] == 3 else tuple(range(x.ndim))
+    given: Any = {"size": k, "mode": mode, "axes": axes}
+    calls = {"onnxpool": lambda: getattr(ndimage, name)(x, **given),
+             "SciPy": lambda: getattr(scipy.ndimage, name)(x, **given)}
+    if mode in BORDERS and len(axes) == 2:
+        ones, border = np.ones((k, k), np.uint8), BORDERS[mode]
+        calls["OpenCV"] = {
+            "maximum_filter": lambda: cv2.dilate(x, ones, borderType=border, borderValue=0),
+            "minimum_filter": lambda: cv2.erode(x, ones, borderType=border, borderValue=0),
+            "uniform_filter": lambda: cv2.blur(x, (k, k), borderType=border)}[name]
+    if mode == "reflect" and axes == (0, 1) and x.ndim == 2 and name == "maximum_filter":
+        calls["scikit-image"] = lambda: skimage.morphology.dilation(x, np.ones((k, k), np.uint8), mode="reflect")
+    return calls
+
+
+def small(name: str, dtype: str, shape: str) -> NDArray[Any]:
+    """A small array."""
+    return (np.random.default_rng(0).random(SMALL[shape]) * 200).astype(dtype)
+
+
+def main() -> None:
+    """Print the table and the summary."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=3.0, help="limit on the turns of a case")
+    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
+    given = parser.parse_args()
+    onnxpool.set_num_threads(given.threads)
+    cv2.setNumThreads(given.threads)
+    columns = [column for column in COLUMNS if column[1] not in ("(N,)", "(T, Z, Y, X)")]
+    ratios: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    lines: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
+    cases = [(name, k, column, mode) for name in ("maximum_filter", "minimum_filter", "uniform_filter")
+             for k, column, mode in itertools.product((3, 15), columns, given.modes)]
+    cases += [(name, 3, (dtype, shape), mode) for name in ("maximum_filter", "uniform_filter")
+              for dtype in ("uint8", "float32", "float64") for shape in SMALL for mode in given.modes]
+    for name, k, column, mode in cases:
+        x = small(name, *column) if column[1] in SMALL else random(*column)
+        calls = calls_of(name, x, k, mode)
+        for call in calls.values():
+            call()  # memory and plans
+        times = dict(zip(calls, shortest([*calls.values()], given.seconds), strict=True))
+        for package, ms in times.items():
+            ratio = ms / times["onnxpool"]
+            size = "small" if column[1] in SMALL else "large"
+            if package != "onnxpool":
+                ratios[f"{package}, {size}"].append((ratio, f"{name} k={k} {' '.join(column)} {mode}"))
+            if mode == given.modes[0]:
+                own = f"{ms:.2f} ms" if size == "large" else f"{ms * 1000:.1f} us"
+                lines[f"`{name}`, k = {k}", package][column] = own if package == "onnxpool" else f"{ratio:.2f}"
+    shown = [*columns, *itertools.product(("uint8", "float32", "float64"), SMALL)]
+    print(f"| filter | package | {' | '.join(' '.join(column) for column in shown)} |")
+    print("|---|---|" + "--:|" * len(shown))
+    for (task, package), cells in lines.items():
+        print(f"| {task} | {package} | {' | '.join(cells.get(column, '') for column in shown)} |")
+    for package, found in ratios.items():
+        low = sorted(found)
+        print(f"{package}: {len(low)} calls, median {statistics.median(ratio for ratio, _ in low):.2f}, below 0.95: "
+              f"{sum(ratio < 0.95 for ratio, _ in low)}; least: "
+              + "; ".join(f"{ratio:.2f} {what}" for ratio, what in low[:12]))
+
+
+if __name__ == "__main__":
+    main()
