@@ -92,5 +92,6 @@ def test_labelled_arrays() -> None:
         assert (y.chunks is None) == (b is a)
     assert np.array_equal(ndimage.maximum_filter1d(a, 3, "band").values, ndimage.maximum_filter1d(a.values, 3))
     assert np.array_equal(ndimage.grey_opening(a, (3, 3, 1)).values, ndimage.grey_opening(a.values, (3, 3, 1)))
+    assert ndimage.maximum_filter(a, 3).identical(a.to_dataset().map(ndimage.maximum_filter, size=3, keep_attrs=True).r)
     with pytest.raises(onnxpool.PoolTypeError, match="maximum_filter: axes has 'z'"):
         ndimage.maximum_filter(a, 3, axes="z")

@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -165,6 +166,20 @@ def test_nan(dtype: Any, mode: str) -> None:
     assert ndimage.maximum_filter(x, 3, mode="constant", cval=np.nan, skipna=True)[0, 0] == 5
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("shape", "size"), [((9, 11), 3), ((9, 11), 30), ((150, 140), (4, 9))])
+def test_nans_that_are_left_out(mode: str, shape: tuple[int, ...], size: Any) -> None:
+    """The results are those of NumPy's functions for windows of the array that it pads."""
+    x = np.where(rng.random(shape) < 0.4, np.nan, rng.standard_normal(shape))
+    call = calls.Call("uniform_filter", x, {"size": size, "mode": mode, "cval": 0.0 if size == 3 else 2.0})
+    windows = calls.windows_of(call).astype(np.float64)
+    for name, function in (("uniform_filter", np.nanmean), ("maximum_filter", np.nanmax)):
+        y = getattr(ndimage, name)(x, skipna=True, **call.given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            np.testing.assert_allclose(y, function(windows, (2, 3)), rtol=1e-12, atol=1e-13)
+
+
 def test_dates() -> None:
     """Extrema of dates, with NaT as NaN."""
     x = np.array(["2020-01-03", "NaT", "2020-01-01", "2020-01-02", "2020-01-05"], "M8[D]")
@@ -223,6 +238,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ndimage.maximum_filter1d(X, 0), RuntimeError, "incorrect filter size: 0; give at least 1"),
     (lambda: ndimage.maximum_filter(X, 3, mode="constant", cval="0"), TypeError, "cval must be a real number"),
     (lambda: ndimage.maximum_filter(X, 3, output=np.zeros((5, 4))), RuntimeError, "output shape not correct"),
+    (lambda: ndimage.maximum_filter(X, 3, output=np.ma.masked_array(X)), TypeError, "output is a MaskedArray"),
     (lambda: ndimage.maximum_filter(X, 3, output=[0]), TypeError, "output is of type list"),
     (lambda: ndimage.uniform_filter1d(np.zeros(9, int), 1 << 26, truncate=True), ValueError, "lower size"),
     (lambda: ndimage.uniform_filter(X, 10**12), ValueError, "size of .* lacks the memory"),

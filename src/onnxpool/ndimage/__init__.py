@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .arguments import filtered, size_of
-from .filters import FilterError
+from .arguments import filtered, flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,7 +57,8 @@ mode : str{sequence_of_str}, default: "reflect"
 cval : float, default: 0.0
     What lies there if the mode is "constant".
 origin : int{sequence}, default: 0
-    Shift of each window towards the beginning of {an_axis}, from ``-(size // 2)`` to ``(size - 1) // 2``.
+    Shift of each window towards the beginning of {an_axis}{mirrored}: from ``-(size // 2)`` to
+    ``(size - 1) // 2``.
 axes : int or sequence of int, optional
     Axes to filter, to which sequences of other arguments belong. Default is all. Names of dimensions for a DataArray.
 truncate : bool, default: False
@@ -112,24 +112,14 @@ def documented(summary: str, returns: str, also: str, notes: str, examples: str)
         one = function.__name__.endswith("1d")
         text = PARAMETERS.format(
             sequence="" if one else " or sequence of int", sequence_of_str="" if one else " or sequence of str",
-            along="" if one else " along each axis", an_axis="the axis" if one else "an axis")
+            along="" if one else " along each axis", an_axis="the axis" if one else "an axis",
+            mirrored=", or its end in dilations" if function.__name__.startswith("grey") else "")
         entries = {entry.partition(" ")[0]: entry for entry in text.replace("\n    ", "\0").splitlines()}
         parameters = "\n".join([entries[name].replace("\0", "\n    ") for name in names])
         function.__doc__ = (f"{summary}\n\nParameters\n----------\n{parameters}\n"
                             f"{OTHERS.format(returns=returns, also=also, notes=notes, examples=examples)}\n")
         return function
     return decorate
-
-
-def check_size(label: str, size: Any) -> None:
-    """Refuse a size for which a filter along one axis has no window."""
-    if not size >= 1:
-        raise FilterError(f"{label}: incorrect filter size: {size}; give at least 1", label, "size", value=size)
-
-
-def rank(input: Any, axes: Any) -> int | None:
-    """The number of filtered axes, if it can be seen."""
-    return getattr(input, "ndim", None) if axes is None else len(axes) if hasattr(axes, "__len__") else 1
 
 
 @documented("Take the maximum of the window around each element.", "Maxima.", """\
@@ -144,9 +134,8 @@ onnxpool.max_pool : Maxima of windows with strides.""", EXTREMA, """\
 def maximum_filter(input: ArrayLike, size: Ints | None = None, footprint: ArrayLike | None = None,
                    output: Output = None, mode: Modes = "reflect", cval: float = 0.0, origin: Ints = 0, *,
                    axes: Ints | None = None, skipna: bool = False, num_threads: int | None = None) -> Any:
-    if footprint is not None or size is None:
-        size = size_of("maximum_filter", size, footprint, None, rank(input, axes))
-    return filtered("maximum_filter", "maximum", input, size, output, mode, cval, origin, axes, skipna, num_threads)
+    return flat("maximum_filter", "maximum", input, size, footprint, None, output, mode, cval, origin, axes, skipna,
+                num_threads)
 
 
 @documented("Take the minimum of the window around each element.", "Minima.", """\
@@ -159,9 +148,8 @@ onnxpool.min_pool : Minima of windows with strides.""", EXTREMA, """\
 def minimum_filter(input: ArrayLike, size: Ints | None = None, footprint: ArrayLike | None = None,
                    output: Output = None, mode: Modes = "reflect", cval: float = 0.0, origin: Ints = 0, *,
                    axes: Ints | None = None, skipna: bool = False, num_threads: int | None = None) -> Any:
-    if footprint is not None or size is None:
-        size = size_of("minimum_filter", size, footprint, None, rank(input, axes))
-    return filtered("minimum_filter", "minimum", input, size, output, mode, cval, origin, axes, skipna, num_threads)
+    return flat("minimum_filter", "minimum", input, size, footprint, None, output, mode, cval, origin, axes, skipna,
+                num_threads)
 
 
 @documented("Take the mean of the window around each element.", "Means.", """\
@@ -188,7 +176,6 @@ minimum_filter1d : Minima.""", EXTREMA, """\
 def maximum_filter1d(input: ArrayLike, size: int, axis: int = -1, output: Output = None, mode: str = "reflect",
                      cval: float = 0.0, origin: int = 0, *, skipna: bool = False,
                      num_threads: int | None = None) -> Any:
-    check_size("maximum_filter1d", size)
     return filtered("maximum_filter1d", "maximum", input, size, output, mode, cval, origin, axis, skipna, num_threads)
 
 
@@ -200,7 +187,6 @@ maximum_filter1d : Maxima.""", EXTREMA, """\
 def minimum_filter1d(input: ArrayLike, size: int, axis: int = -1, output: Output = None, mode: str = "reflect",
                      cval: float = 0.0, origin: int = 0, *, skipna: bool = False,
                      num_threads: int | None = None) -> Any:
-    check_size("minimum_filter1d", size)
     return filtered("minimum_filter1d", "minimum", input, size, output, mode, cval, origin, axis, skipna, num_threads)
 
 
@@ -213,7 +199,6 @@ uniform_filter : Means along several axes.""", MEANS, """\
 def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, output: Output = None, mode: str = "reflect",
                      cval: float = 0.0, origin: int = 0, *, truncate: bool = False, skipna: bool = False,
                      num_threads: int | None = None) -> Any:
-    check_size("uniform_filter1d", size)
     return filtered("uniform_filter1d", "uniform", input, size, output, mode, cval, origin, axis, skipna, num_threads,
                     bool(truncate))
 
@@ -227,9 +212,8 @@ def grey_erosion(input: ArrayLike, size: Ints | None = None, footprint: ArrayLik
                  structure: ArrayLike | None = None, output: Output = None, mode: Modes = "reflect",
                  cval: float = 0.0, origin: Ints = 0, *, axes: Ints | None = None, skipna: bool = False,
                  num_threads: int | None = None) -> Any:
-    if footprint is not None or structure is not None or size is None:
-        size = size_of("grey_erosion", size, footprint, structure, rank(input, axes))
-    return filtered("grey_erosion", "minimum", input, size, output, mode, cval, origin, axes, skipna, num_threads)
+    return flat("grey_erosion", "minimum", input, size, footprint, structure, output, mode, cval, origin, axes, skipna,
+                num_threads)
 
 
 @documented("Dilate an array with a flat rectangle: take the maximum of the mirrored window around each element.",
@@ -244,10 +228,8 @@ def grey_dilation(input: ArrayLike, size: Ints | None = None, footprint: ArrayLi
                   structure: ArrayLike | None = None, output: Output = None, mode: Modes = "reflect",
                   cval: float = 0.0, origin: Ints = 0, *, axes: Ints | None = None, skipna: bool = False,
                   num_threads: int | None = None) -> Any:
-    if footprint is not None or structure is not None or size is None:
-        size = size_of("grey_dilation", size, footprint, structure, rank(input, axes))
-    return filtered("grey_dilation", "maximum", input, size, output, mode, cval, origin, axes, skipna, num_threads,
-                    False, True)
+    return flat("grey_dilation", "maximum", input, size, footprint, structure, output, mode, cval, origin, axes, skipna,
+                num_threads, False, True)
 
 
 @documented("Open an array with a flat rectangle: erode it, and dilate the result.", "The opening.", """\
@@ -260,11 +242,10 @@ def grey_opening(input: ArrayLike, size: Ints | None = None, footprint: ArrayLik
                  structure: ArrayLike | None = None, output: Output = None, mode: Modes = "reflect",
                  cval: float = 0.0, origin: Ints = 0, *, axes: Ints | None = None, skipna: bool = False,
                  num_threads: int | None = None) -> Any:
-    if footprint is not None or structure is not None or size is None:
-        size = size_of("grey_opening", size, footprint, structure, rank(input, axes))
-    eroded = filtered("grey_opening", "minimum", input, size, None, mode, cval, origin, axes, skipna, num_threads)
-    return filtered("grey_opening", "maximum", eroded, size, output, mode, cval, origin, axes, skipna, num_threads,
-                    False, True)
+    eroded = flat("grey_opening", "minimum", input, size, footprint, structure, None, mode, cval, origin, axes, skipna,
+                  num_threads)
+    return flat("grey_opening", "maximum", eroded, size, footprint, structure, output, mode, cval, origin, axes, skipna,
+                num_threads, False, True)
 
 
 @documented("Close an array with a flat rectangle: dilate it, and erode the result.", "The closing.", """\
@@ -277,8 +258,7 @@ def grey_closing(input: ArrayLike, size: Ints | None = None, footprint: ArrayLik
                  structure: ArrayLike | None = None, output: Output = None, mode: Modes = "reflect",
                  cval: float = 0.0, origin: Ints = 0, *, axes: Ints | None = None, skipna: bool = False,
                  num_threads: int | None = None) -> Any:
-    if footprint is not None or structure is not None or size is None:
-        size = size_of("grey_closing", size, footprint, structure, rank(input, axes))
-    dilated = filtered("grey_closing", "maximum", input, size, None, mode, cval, origin, axes, skipna, num_threads,
-                       False, True)
-    return filtered("grey_closing", "minimum", dilated, size, output, mode, cval, origin, axes, skipna, num_threads)
+    dilated = flat("grey_closing", "maximum", input, size, footprint, structure, None, mode, cval, origin, axes, skipna,
+                   num_threads, False, True)
+    return flat("grey_closing", "minimum", dilated, size, footprint, structure, output, mode, cval, origin, axes,
+                skipna, num_threads)

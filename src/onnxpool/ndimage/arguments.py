@@ -65,6 +65,7 @@ def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | N
             raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; give an ndarray or a dtype",
                                 label, "output", value=type(output).__name__)
         return dtype_of(label, output), None
+    output = as_array(label, output, "output")
     if output.shape != x.shape:
         raise FilterError(f"{label}: output shape not correct: {output.shape}, but input has shape {x.shape}; give an "
                           f"array of that shape", label, "output", value=output.shape)
@@ -73,12 +74,21 @@ def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | N
     return native(output.dtype), output
 
 
+def flat(label: str, kind: str, x: Any, size: Any, footprint: Any, structure: Any, output: Any, mode: Any, cval: Any,
+         origin: Any, axes: Any, *others: Any) -> Any:
+    """The result of a filter whose windows may be given as a footprint or a structure."""
+    if footprint is not None or structure is not None or size is None:
+        ndim = getattr(x, "ndim", None) if axes is None else len(axes) if hasattr(axes, "__len__") else 1
+        size = size_of(label, size, footprint, structure, ndim)
+    return filtered(label, kind, x, size, output, mode, cval, origin, axes, *others)
+
+
 def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | None) -> Any:
-    """The size of a flat rectangle that may be given as a footprint or a structure. Others are refused."""
+    """The size of a flat rectangle. Other footprints and structures are refused."""
     if size is None and footprint is None and structure is None:
         raise FilterError(f"{label}: no footprint provided: give size, such as 3", label, "size")
     if footprint is not None and size is not None:
-        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=3)
+        warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
     for name, given in (("footprint", footprint), ("structure", structure)):
         if given is None:
             continue
@@ -179,6 +189,8 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
     sizes: Sequence[int] = [whole(label, "size", one) for one in per_axis(label, "size", size, len(places))]
     origins = [whole(label, "origin", one) for one in per_axis(label, "origin", origin, len(places))]
     modes = per_axis(label, "mode", mode, len(places))
+    if label.endswith("1d") and sizes[0] < 1:
+        raise FilterError(f"{label}: incorrect filter size: {sizes[0]}; give at least 1", label, "size", value=sizes[0])
     ordered = np.can_cast(dtype, output, "safe")
     fill, role = 0, Fill.LOST
     lines: list[Line] = []
