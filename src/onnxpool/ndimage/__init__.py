@@ -66,7 +66,8 @@ truncate : bool, default: False
 skipna : bool, default: False
     Whether to leave NaNs out. The result of a window without any other element is NaN.
 num_threads : int, optional
-    Upper limit on the threads of this call. Default is `get_num_threads()`. For dask arrays, the threads of each task.
+    Upper limit on the threads of this call, by default `get_num_threads()`. For dask arrays, the threads of each task,
+    by default 1.
 """
 OTHERS = """
 Returns

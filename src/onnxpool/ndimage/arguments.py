@@ -43,7 +43,7 @@ def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, c
 
 
 def prepared(*arguments: Any) -> Filter:
-    """The filter that these arguments of `described` describe, of which the last ones are remembered."""
+    """The filter that `described` makes of these arguments, among which may be lists and arrays."""
     try:
         return described(*arguments)
     except TypeError as error:

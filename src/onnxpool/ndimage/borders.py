@@ -76,18 +76,18 @@ def line_of_extrema(axis: int, size: int, before: int, after: int, mode: str, fi
     always is. The window of element i reaches back to place i - before; reflected, this is element before - i - 1, and
     mirrored, element before - i. For all i < before, these are at most i + after if they are so for i = 0.
 
-    Beyond the end, the same holds in reverse order. Two periods of the extended axis contain all its elements.
+    Beyond the end, the same holds in reverse order. A window of a whole period is one of the whole axis.
     """
-    extend = MODES[mode]
-    most = size if extend in (repeated, None) else 2 * size
-    before, after = min(before, most), min(after, most)
-    if extend is repeated or (extend is None and fill is not Fill.READ):
-        clipped = True, True
-    elif extend in (reflected, mirrored):
+    extend, clipped = MODES[mode], (before == 0, after == 0)
+    if extend in (repeated, None):
+        before, after = min(before, size), min(after, size)
+        if extend or fill is not Fill.READ:
+            clipped = True, True
+    elif before + after + 1 >= (size if extend is wrapped else 2 * size):
+        before, after, clipped = size - 1, size - 1, (True, True)
+    elif extend is not wrapped:
         more = extend is reflected
         clipped = before <= after + more, after <= before + more
-    else:
-        clipped = before == 0, after == 0
     return Line(axis, size, before, after, mode, clipped, extend is None and fill is Fill.CLAMPS)
 
 

@@ -18,13 +18,14 @@ def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) 
                             "output")
     check_known(label, x)
     dtype = native(x.dtype) if output is None else arguments.result_of(label, output, x)[0]
-    *placed, num_threads, truncate, dilates = given
+    *placed, threads, truncate, dilates = given
     found = arguments.prepared(label, kind, x.shape, x.dtype, dtype, size, *placed, truncate, dilates)
     if not x.size:
         return x.astype(dtype)
 
     def run(op: Operator, part: Any) -> Any:
-        return pooled(part, op, x.chunks if op.output_shape(part.shape) == x.shape else None, num_threads)
+        return pooled(part, op, x.chunks if op.output_shape(part.shape) == x.shape else None,
+                      1 if threads is None else threads)
 
     step = found.whole()
     return found.clamped(found.pooled(step, found.read(step, x), run).astype(dtype))
