@@ -15,7 +15,23 @@ if TYPE_CHECKING:
     from ..arrays import Array
 
 Range = tuple[int, int]
+Ranges = tuple[Range, ...]  # one for each axis
 Elements = slice | np.ndarray[Any, Any]  # of an axis
+
+
+class Gap(NamedTuple):
+    """A range of an axis that is left out, because it is not at a border."""
+
+    axis: int
+    low: int
+    high: int
+
+
+class Strip(NamedTuple):
+    """Results at the borders, at one end of an axis or at both."""
+
+    ranges: Ranges
+    gap: Gap | None = None
 
 
 def reflected(places: Array, size: int) -> Array:
@@ -111,9 +127,9 @@ def elements(line: Line, low: int, high: int) -> tuple[Elements, ...]:
                   for begin, end in ranges if begin < end])
 
 
-def constants(line: Line, low: int, high: int) -> list[tuple[slice, ...]]:
-    """Where constants are among the elements of these places."""
-    ends = ((0, -low), (line.size - low, high - low)) if MODES[line.mode] is None else ()
+def constants(line: Line, low: int, high: int, count: int) -> list[tuple[slice, ...]]:
+    """Where constants are among `count` elements, of which the first is at place `low`, and the last before `high`."""
+    ends = ((0, -low), (count + line.size - high, count)) if MODES[line.mode] is None else ()
     return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
 
 
@@ -129,16 +145,25 @@ def extended(x: Any, axis: int, places: Sequence[Elements]) -> Any:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis)
 
 
-def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[tuple[Range, ...], list[tuple[Range, ...]]]:
+def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[Ranges, list[Strip]]:
     """The inner results, whose windows can be clipped, and strips of all others. The inner ones may be none."""
     inner: list[Range] = [(0, size) for size in shape]
     strips = []
     for line in lines:
         low = 0 if line.clipped[0] else min(line.before, line.size)
         high = line.size if line.clipped[1] else max(line.size - line.after, low)
-        for place in ((0, low), (high, line.size)):
-            if place[0] < place[1]:
-                strips.append((*inner[:line.axis], place, *inner[line.axis + 1:]))
+        if low == 0 and high == line.size:
+            continue
+        gap = None
+        if low and high < line.size:
+            place = 0, line.size
+            if high - low < line.taps:
+                low = high = line.size
+            else:
+                gap = Gap(line.axis, low, high)
+        else:
+            place = (0, low) if low else (high, line.size)
+        strips.append(Strip((*inner[:line.axis], place, *inner[line.axis + 1:]), gap))
         inner[line.axis] = low, high
         if low >= high:
             break  # the strips cover everything

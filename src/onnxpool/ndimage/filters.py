@@ -15,14 +15,14 @@ from ..errors import PoolError
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
-from .borders import Elements, Line, Range, clamped, constants, elements, extended, frame
+from .borders import Elements, Line, Range, Strip, clamped, constants, elements, extended, frame
 
 if TYPE_CHECKING:
     from ..arrays import Array
     from ..base import Operator
 
 SMALL = 1 << 14  # elements of arrays that are extended as a whole
-PICKED = 1 << 13  # elements up to which those of a strip are taken one by one
+PICKED, PICKED_ALONG = 1 << 13, 64  # elements up to which those of a strip, or of an axis, are taken one by one
 BLOCK = 1 << 20  # bytes of elements that are copied at a time, unless a window needs more
 FEW_BLOCKS = 64
 MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
@@ -31,7 +31,7 @@ CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
           ("minimum", False): np.minimum, ("minimum", True): np.fmin}
 FLOAT64, UINT8 = np.dtype(np.float64), np.dtype(np.uint8)
 
-Ranges = tuple[Range, ...]
+Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and where a pool has them
 Run = Callable[["Operator", Any], Any]
 Finish = Callable[[Any, Any, Run], Any]  # turns means of elements into results
 
@@ -47,7 +47,7 @@ class Step(NamedTuple):
     extends: tuple[tuple[int, tuple[Elements, ...]], ...]  # the extended axes, and the elements that they then have
     fills: tuple[tuple[slice, ...], ...]  # where these elements are constants
     pools: tuple[Operator, ...]  # one after the other
-    place: tuple[slice, ...] | None  # the part of the result
+    stores: Stores
     finish: Finish | None
     source: np.dtype[Any] | None  # to which elements are converted first
 
@@ -148,79 +148,99 @@ class Filter:
         means = output if dtype_name(output) in results_of(dtype_name(elements)) else dtype
         return Task(source, (self.lines,), FLOAT64 if means.kind in "biu" else means)
 
-    def _size(self, ranges: Ranges) -> int:
+    def _size(self, strip: Strip) -> int:
         """The number of elements that are read for these results."""
-        return math.prod([end - begin + reach - 1 for (begin, end), reach in zip(ranges, self.reach, strict=True)])
+        sizes = [end - begin + reach - 1 for (begin, end), reach in zip(strip.ranges, self.reach, strict=True)]
+        if strip.gap is not None:
+            axis, low, high = strip.gap
+            sizes[axis] -= high - low - self.reach[axis] + 1
+        return math.prod(sizes)
 
-    def _blocks(self, ranges: Ranges, limit: int) -> Iterator[Ranges]:
+    def _blocks(self, strip: Strip, limit: int) -> Iterator[Strip]:
         """Parts of results that each read so many elements, unless their windows overlap too much to gain from it."""
-        spans = [end - begin for begin, end in ranges]
+        spans = [end - begin for begin, end in strip.ranges]
+        if strip.gap is not None:
+            spans[strip.gap.axis] = 0
         long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= 8 * reach]
         axis = long[0] if long else max(range(len(spans)), key=lambda axis: spans[axis] / self.reach[axis], default=0)
-        if self._size(ranges) <= limit or spans[axis] < max(2, self.reach[axis]):
-            yield ranges
+        if self._size(strip) <= limit or spans[axis] < max(2, self.reach[axis]):
+            yield strip
             return
-        begin, end = ranges[axis]
+        begin, end = strip.ranges[axis]
         for half in ((begin, (begin + end) // 2), ((begin + end) // 2, end)):
-            yield from self._blocks((*ranges[:axis], half, *ranges[axis + 1:]), limit)
+            yield from self._blocks(Strip((*strip.ranges[:axis], half, *strip.ranges[axis + 1:]), strip.gap), limit)
 
     def _steps(self) -> Iterator[Step]:
         """The steps that compute the result."""
-        everything = self._everything
         inner, strips = frame(self.shape, self.lines)
+        everything = self._size(self._everything)
         alike = self.direct and self.border is self.inside
         itemsize = self.dtype.itemsize if alike else FLOAT64.itemsize  # of the widest dtype that elements become
-        limit = max(BLOCK // itemsize, self._size(everything) // FEW_BLOCKS)
-        if self._size(everything) <= SMALL or (self.direct and not strips):
+        limit = max(BLOCK // itemsize, everything // FEW_BLOCKS)
+        if everything <= SMALL or (self.direct and not strips):
             yield self.whole()
             return
         if all(begin < end for begin, end in inner):
             if self.direct:  # the results at the borders are replaced
-                yield self.step(everything, self.inside, clipped=True)
+                yield self.step(self._everything, self.inside, clipped=True)
             else:
-                yield from (self.step(block, self.inside) for block in self._blocks(inner, limit))
+                yield from (self.step(block, self.inside) for block in self._blocks(Strip(inner), limit))
         for strip in strips:
             yield from (self.step(block, self.border) for block in self._blocks(strip, limit))
 
     @property
-    def _everything(self) -> Ranges:
-        return tuple([(0, size) for size in self.shape])
+    def _everything(self) -> Strip:
+        return Strip(tuple([(0, size) for size in self.shape]))
 
     def whole(self) -> Step:
         """The step that computes the whole result, of the whole array."""
         _, strips = frame(self.shape, self.lines)
         return self.step(self._everything, self.border if strips else self.inside)
 
-    def step(self, ranges: Ranges, task: Task, *, clipped: bool = False) -> Step:
+    def step(self, strip: Strip, task: Task, *, clipped: bool = False) -> Step:
         """The step that computes these results. With `clipped`, all windows are clipped."""
-        if self._size(ranges) * FLOAT64.itemsize > machine_memory():
-            raise FilterError(f"{self.label}: size of {self.reach} reads {self._size(ranges)} elements at once, for "
-                              f"which this machine lacks the memory; lower size", self.label, "size",
-                              value=tuple(self.reach))
-        crop, extends = [slice(*one) for one in ranges], []
+        size = self._size(strip)
+        if size * FLOAT64.itemsize > machine_memory():
+            raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
+                              f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
+        crop, extends = [slice(*one) for one in strip.ranges], []
         fills: list[tuple[slice, ...]] = []
-        few = self._size(ranges) <= PICKED
         pads: dict[int, Range] = {}
         for line in self.lines:
-            low, high = ranges[line.axis][0] - line.before, ranges[line.axis][1] + line.after
-            begin, end = (clipped or side for side in line.clipped)
-            pads[line.axis] = max(0, -low) if begin else 0, max(0, high - line.size) if end else 0
-            low, high = max(0, low) if begin else low, min(high, line.size) if end else high
+            low, high = strip.ranges[line.axis][0] - line.before, strip.ranges[line.axis][1] + line.after
+            first, last = (clipped or side for side in line.clipped)
+            pads[line.axis] = max(0, -low) if first else 0, max(0, high - line.size) if last else 0
+            low, high = max(0, low) if first else low, min(high, line.size) if last else high
             crop[line.axis] = slice(low, high)
             if low < 0 or high > line.size:
-                places = elements(line, low, high)
-                if few:
+                crop[line.axis] = slice(0, line.size)
+                count, places = high - low, elements(line, low, high)
+                if strip.gap is not None and strip.gap.axis == line.axis:
+                    end, begin = strip.gap.low + line.after, strip.gap.high - line.before
+                    count, places = count - begin + end, elements(line, low, end) + elements(line, begin, high)
+                if size <= PICKED or count <= PICKED_ALONG:
                     places = (np.concatenate([np.r_[place] for place in places]),)
                 extends.append((line.axis, places))
-                fills += constants(line, low, high)
-                crop[line.axis] = slice(0, line.size)
+                fills += constants(line, low, high, count)
         pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
         finish = task.finish
         if finish is corrected:
             finish = partial(corrected, op=self._pool(self.lines, FLOAT64, pads), taps=math.prod(self.reach))
-        place, everything = (tuple([slice(*one) for one in some]) for some in (ranges, self._everything))
+        everything = tuple([slice(0, size) for size in self.shape])
         return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), tuple(fills), pools,
-                    None if place == everything else place, finish, task.source)
+                    self._stores(strip), finish, task.source)
+
+    def _stores(self, strip: Strip) -> Stores:
+        """Where results are stored, and which they are; nothing for all of them."""
+        if strip == self._everything:
+            return ()
+        place = tuple([slice(*one) for one in strip.ranges])
+        if strip.gap is None:
+            return (place, ()),
+        axis, low, high = strip.gap
+        before, size = (slice(None),) * axis, self.shape[axis]
+        return tuple([((*place[:axis], slice(begin, end), *place[axis + 1:]), (*before, part)) for begin, end, part in (
+            (0, low, slice(0, low)), (high, size, slice(high - size, None)))])
 
     def _pool(self, lines: Sequence[Line], means: np.dtype[Any] | None, pads: dict[int, Range]) -> Operator:
         """The pool of windows along these lines."""
@@ -277,8 +297,10 @@ class Filter:
         """Store the result in an array that does not overlap the input."""
         run = partial(call, num_threads=num_threads)
         for step in self.steps:
-            if step.place is None and self.direct and step.source is None:
+            if not step.stores and self.direct and step.source is None:
                 step.pools[0](self.read(step, x), out=y, num_threads=num_threads)
-            else:
-                y[step.place or ...] = self.pooled(step, self.read(step, x), run)
+                continue
+            results = self.pooled(step, self.read(step, x), run)
+            for place, part in step.stores or ((..., ...),):
+                y[place] = results[part]
         self.clamped(y)
