@@ -104,7 +104,7 @@ def draw(seed: int) -> Call:
     given["mode"] = modes[0] if one or rng.random() < 0.6 or not axes else tuple(modes[:len(axes)])
     if rng.random() < 0.5:
         high = min(100, np.iinfo(dtype).max) if dtype.kind in "iu" else 1 if dtype.kind == "b" else 100
-        given["cval"] = float(rng.integers(0 if dtype.kind in "bu" else -high, high + 1))
+        given["cval"] = float(rng.integers(0 if dtype.kind in ("b", "u") else -high, high + 1))
         if rng.random() < 0.3 and given["cval"] < high:
             given["cval"] += 0.5
     if one:
