@@ -127,6 +127,14 @@ def elements(line: Line, low: int, high: int) -> tuple[Elements, ...]:
                   for begin, end in ranges if begin < end])
 
 
+def cropped(places: Sequence[Elements]) -> tuple[slice, tuple[Elements, ...]]:
+    """The range of an axis that has these elements, and the elements of this range."""
+    ends = [(part.start, part.stop) if isinstance(part, slice) else (part.min(), part.max() + 1) for part in places]
+    low, high = int(min(begin for begin, _ in ends)), int(max(end for _, end in ends))
+    return slice(low, high), tuple([slice(part.start - low, part.stop - low) if isinstance(part, slice) else part - low
+                                    for part in places])
+
+
 def constants(line: Line, low: int, high: int, count: int) -> list[tuple[slice, ...]]:
     """Where constants are among `count` elements, of which the first is at place `low`, and the last before `high`."""
     ends = ((0, -low), (count + line.size - high, count)) if MODES[line.mode] is None else ()

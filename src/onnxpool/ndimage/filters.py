@@ -15,7 +15,7 @@ from ..errors import PoolError
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
-from .borders import Elements, Line, Range, Strip, clamped, constants, elements, extended, frame
+from .borders import Elements, Line, Range, Strip, clamped, constants, cropped, elements, extended, frame
 
 if TYPE_CHECKING:
     from ..arrays import Array
@@ -206,6 +206,7 @@ class Filter:
         crop, extends = [slice(*one) for one in strip.ranges], []
         fills: list[tuple[slice, ...]] = []
         pads: dict[int, Range] = {}
+        shares: dict[int, float] = {}
         for line in self.lines:
             low, high = strip.ranges[line.axis][0] - line.before, strip.ranges[line.axis][1] + line.after
             first, last = (clipped or side for side in line.clipped)
@@ -213,15 +214,17 @@ class Filter:
             low, high = max(0, low) if first else low, min(high, line.size) if last else high
             crop[line.axis] = slice(low, high)
             if low < 0 or high > line.size:
-                crop[line.axis] = slice(0, line.size)
                 count, places = high - low, elements(line, low, high)
                 if strip.gap is not None and strip.gap.axis == line.axis:
                     end, begin = strip.gap.low + line.after, strip.gap.high - line.before
                     count, places = count - begin + end, elements(line, low, end) + elements(line, begin, high)
                 if size <= PICKED or count <= PICKED_ALONG:
                     places = (np.concatenate([np.r_[place] for place in places]),)
+                crop[line.axis], places = cropped(places)
                 extends.append((line.axis, places))
+                shares[line.axis] = count / (crop[line.axis].stop - crop[line.axis].start)
                 fills += constants(line, low, high, count)
+        extends.sort(key=lambda extend: shares[extend[0]])  # axes that become shorter come first
         pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
         finish = task.finish
         if finish is corrected:
