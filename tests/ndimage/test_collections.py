@@ -58,6 +58,14 @@ def test_a_chunk_depends_on_its_neighbours_only() -> None:
             assert y.blocks[place].compute().shape == (250, 250)
 
 
+def test_dask_arrays_larger_than_memory() -> None:
+    """Nothing depends on the size of the whole array."""
+    d = da.zeros((10**7, 10**7), chunks=10**6, dtype=np.uint8)
+    for given in ({"mode": "wrap"}, {"output": np.float64}, {"mode": "constant", "cval": 1}):
+        assert ndimage.uniform_filter(d, 9, **given).shape == d.shape
+        assert ndimage.maximum_filter(d, 9, **given).chunks == d.chunks
+
+
 def test_nan_in_dask_arrays() -> None:
     """`skipna` and the comparison with the constant."""
     x = np.where(rng.random((20, 20)) < 0.3, np.nan, rng.random((20, 20)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SMALL = 1 << 14  # elements of arrays that are extended as a whole
 PICKED, PICKED_ALONG = 1 << 13, 64  # elements up to which those of a strip, or of an axis, are taken one by one
 BLOCK = 1 << 20  # bytes of elements that are copied at a time, unless a window needs more
-FEW_BLOCKS = 64
+FEW_BLOCKS, LARGEST_BLOCK = 64, 1 << 24  # of large arrays; elements of a block of these
 MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
 CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
@@ -126,11 +126,19 @@ class Filter:
             raise FilterError(f"{label}: truncate=True with windows of {taps} elements, but the limit is "
                               f"{MOST_TRUNCATED - 1}; lower size", label, "size", value=taps)
         self.need = budget.Need(math.prod(shape) * output.itemsize, math.prod(shape) * (taps + 1))
-        self.steps = tuple(self._steps()) if math.prod(shape) else ()
-        alone = len(self.steps) == 1 and self.direct and self.steps[0].source is None
-        self.single = self.steps[0].pools[0] if alone else None  # the pool whose result is that of the filter
 
     # Planning
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that compute the result."""
+        return tuple(self._steps()) if math.prod(self.shape) else ()
+
+    @cached_property
+    def single(self) -> Operator | None:
+        """The pool whose result is that of the filter, if there is one."""
+        alone = len(self.steps) == 1 and self.direct and self.steps[0].source is None
+        return self.steps[0].pools[0] if alone else None
 
     def _task(self, dtype: np.dtype[Any]) -> Task:
         """How elements of a dtype become results."""
@@ -163,7 +171,11 @@ class Filter:
             spans[strip.gap.axis] = 0
         long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= 8 * reach]
         axis = long[0] if long else max(range(len(spans)), key=lambda axis: spans[axis] / self.reach[axis], default=0)
-        if self._size(strip) <= limit or spans[axis] < max(2, self.reach[axis]):
+        size = self._size(strip)
+        if size <= limit or spans[axis] < max(2, self.reach[axis]):
+            if size * FLOAT64.itemsize > machine_memory():
+                raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
+                                  f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
             yield strip
             return
         begin, end = strip.ranges[axis]
@@ -171,12 +183,11 @@ class Filter:
             yield from self._blocks(Strip((*strip.ranges[:axis], half, *strip.ranges[axis + 1:]), strip.gap), limit)
 
     def _steps(self) -> Iterator[Step]:
-        """The steps that compute the result."""
         inner, strips = frame(self.shape, self.lines)
         everything = self._size(self._everything)
         alike = self.direct and self.border is self.inside
         itemsize = self.dtype.itemsize if alike else FLOAT64.itemsize  # of the widest dtype that elements become
-        limit = max(BLOCK // itemsize, everything // FEW_BLOCKS)
+        limit = max(BLOCK // itemsize, min(everything // FEW_BLOCKS, LARGEST_BLOCK))
         if everything <= SMALL or (self.direct and not strips):
             yield self.whole()
             return
@@ -200,9 +211,6 @@ class Filter:
     def step(self, strip: Strip, task: Task, *, clipped: bool = False) -> Step:
         """The step that computes these results. With `clipped`, all windows are clipped."""
         size = self._size(strip)
-        if size * FLOAT64.itemsize > machine_memory():
-            raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
-                              f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
         crop, extends = [slice(*one) for one in strip.ranges], []
         fills: list[tuple[slice, ...]] = []
         pads: dict[int, Range] = {}
