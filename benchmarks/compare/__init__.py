@@ -1,4 +1,5 @@
-"""Comparisons of onnxpool with other packages: `python -m benchmarks.compare.arrays`, `.labelled` and `.chunked`.
+"""Comparisons of onnxpool with other packages: `python -m benchmarks.compare.arrays`, `.ndimage`,
+`.labelled` and `.chunked`.
 
 Each task has several ways, the first of which is onnxpool's. Ways take turns, so that all meet the same noise, and the
 shortest time of each counts. Memory is the peak of what NumPy allocates besides the input, including the result.
@@ -19,7 +20,7 @@ Ways = dict[str, Callable[[], Any]]
 TURNS, TURN, LIMIT = 15, 0.02, 5.0  # the number of turns, the seconds that each takes, and those of all
 
 
-def shortest(calls: Sequence[Callable[[], object]]) -> list[float]:
+def shortest(calls: Sequence[Callable[[], object]], limit: float = LIMIT) -> list[float]:
     """The shortest time of each call, in seconds."""
     times, begin = [np.inf] * len(calls), time.perf_counter()
     for turn in range(TURNS):
@@ -30,7 +31,7 @@ def shortest(calls: Sequence[Callable[[], object]]) -> list[float]:
                 call()
                 after = time.perf_counter()
                 times[i], now = min(times[i], after - now), after
-        if now - begin > LIMIT and turn > 1:
+        if now - begin > limit and turn > 1:
             break
     return times
 

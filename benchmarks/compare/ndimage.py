@@ -1,6 +1,6 @@
 """Time the filters of onnxpool.ndimage against those of SciPy, OpenCV and scikit-image: the figures of docs/ndimage.md.
 
-    python tools/compare_ndimage.py [--threads N] [--seconds S] [--modes MODE ...]
+    python -m benchmarks.compare.ndimage [--threads N] [--seconds S] [--modes MODE ...]
 
 Packages take turns, and the shortest time of each counts. Each gets the same border; scikit-image and OpenCV lack some.
 The table has the times of the first mode, and the last lines summarise the times of all modes.
@@ -17,10 +17,13 @@ import cv2
 import numpy as np
 import scipy.ndimage
 import skimage.morphology
-from compare_arrays import COLUMNS, NDArray, random, shortest
+from numpy.typing import NDArray
 
 import onnxpool
 from onnxpool import ndimage
+
+from . import shortest
+from .arrays import COLUMNS, random
 
 BORDERS = {"reflect": cv2.BORDER_REFLECT, "mirror": cv2.BORDER_REFLECT_101, "nearest": cv2.BORDER_REPLICATE,
            "constant": cv2.BORDER_CONSTANT}
@@ -72,13 +75,13 @@ def main() -> None:
         for call in calls.values():
             call()  # memory and plans
         times = dict(zip(calls, shortest([*calls.values()], given.seconds), strict=True))
-        for package, ms in times.items():
-            ratio = ms / times["onnxpool"]
+        for package, seconds in times.items():
+            ratio = seconds / times["onnxpool"]
             size = "small" if column[1] in SMALL else "large"
             if package != "onnxpool":
                 ratios[f"{package}, {size}"].append((ratio, f"{name} k={k} {' '.join(column)} {mode}"))
             if mode == given.modes[0]:
-                own = f"{ms:.2f} ms" if size == "large" else f"{ms * 1000:.1f} us"
+                own = f"{seconds * 1e3:.2f} ms" if size == "large" else f"{seconds * 1e6:.1f} us"
                 lines[f"`{name}`, k = {k}", package][column] = own if package == "onnxpool" else f"{ratio:.2f}"
     shown = [*columns, *itertools.product(("uint8", "float32", "float64"), SMALL)]
     print(f"| filter | package | {' | '.join(' '.join(column) for column in shown)} |")
