@@ -55,7 +55,7 @@ def drawn(seed: int, operator: str, data: str) -> Any:
     """A valid call with plain data, channels first, in contiguous memory; a few have windows of many elements."""
     from calls import SeededChoices
     from calls_family import draw_call
-    from oracle import native
+    from onnxpool_conformance.oracle import native
 
     choices = SeededChoices(seed)
     call = draw_call(choices, (operator,))
@@ -122,7 +122,7 @@ def results(call: Any) -> Iterator[tuple[str, Any]]:
 def error_of(value: float, cell: Any, truth: Any) -> tuple[float, float]:
     """The error of a finite value in u * mean|x| (for a norm: of itself; for a sample: of the largest |x|) and in ulps,
     where u is half of the distance from 1 to the next number of the dtype."""
-    from oracle import FORMATS, Mean, Norm
+    from onnxpool_conformance.oracle import FORMATS, Mean, Norm
 
     form = FORMATS[truth.dtype.name]
     u = 2.0**-form.precision
@@ -140,7 +140,7 @@ def error_of(value: float, cell: Any, truth: Any) -> tuple[float, float]:
 
 def measure(call: Any) -> Iterator[tuple[Key, Worst]]:
     """The worst errors of everyone's results of a call."""
-    from oracle import GeometryError
+    from onnxpool_conformance.oracle import GeometryError
     from tolerance import cell_error
     from truths import truths
 

@@ -107,7 +107,7 @@ def means(wanted: Expected, taps: int | None) -> Any:
 
 def wrong_results(problem: Problem, rng: Any, dtypes: tuple[str, ...], threads: int | None) -> Iterator[str]:
     """Compute maxima and means in both layouts. Yield an empty text for a right result, and what is wrong otherwise."""
-    from oracle import DTYPES, covers_all
+    from onnxpool_conformance.oracle import DTYPES, covers_all
     from support import to_first, to_last
 
     import onnxpool

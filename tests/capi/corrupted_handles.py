@@ -14,13 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1]
-sys.path[:0] = [str(FOLDER / name) for name in ("helpers", "oracle")]
+sys.path[:0] = [str(FOLDER / name) for name in ("helpers", "oracle", "../conformance/src")]
 
 import native  # noqa: E402
 import numpy as np  # noqa: E402
 from calls import INDICES, POOLS, QLINEAR, SLIDING, SeededChoices, draw_pool  # noqa: E402
 from corruption import CORRUPTIONS, NUMBERS, SLOTS, describe, parser_of, repeat  # noqa: E402
-from oracle import DTYPES, LP, GeometryError  # noqa: E402
+from onnxpool_conformance.oracle import DTYPES, LP, GeometryError  # noqa: E402
 from tolerance import judge  # noqa: E402
 from truths import truths  # noqa: E402
 

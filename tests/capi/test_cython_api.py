@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from building import build, compile_c
 from calls import INDICES, POOLS, QLINEAR, SeededChoices, draw_pool, gapped
-from oracle import DTYPES
+from onnxpool_conformance.oracle import DTYPES
 from programs import program
 from support import ROOT
 

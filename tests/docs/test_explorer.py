@@ -16,9 +16,9 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("ml_dtypes")
 
-import oracle
 from chromium import Page, browser, program
 from looks import faults
+from onnxpool_conformance import oracle
 from peers import Example, agrees, torch_runs
 
 import onnxpool

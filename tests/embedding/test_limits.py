@@ -17,7 +17,7 @@ from hypothesis import given as drawing
 from hypothesis import settings
 from hypothesis import strategies as st
 from needs import needs
-from oracle import GeometryError
+from onnxpool_conformance.oracle import GeometryError
 from programs import launch, program
 from samples import OPERATORS, build, domain_of, inputs
 from sessions import feeds, node_model, session

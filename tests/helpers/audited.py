@@ -168,5 +168,6 @@ def main(calls: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle")]
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path[:0] = [os.path.join(root, *folder.split("/")) for folder in ("tests/oracle", "conformance/src")]
     main(*map(int, sys.argv[1:]))

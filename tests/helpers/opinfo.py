@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from oracle import DTYPES, FORMATS
+from onnxpool_conformance.oracle import DTYPES, FORMATS
 
 import onnxpool
 

@@ -11,7 +11,8 @@ import onnxpool
 
 THREAD_COUNTS = ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS")
 LIMIT = 300  # seconds after which a program that hangs is killed
-HELPERS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
+ROOT = Path(__file__).parents[2]
+HELPERS = [str(ROOT / name) for name in ("tests/helpers", "tests/oracle", "conformance/src")]
 
 
 def uses_libomp() -> bool:

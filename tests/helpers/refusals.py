@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from calls import FUNCTIONS, UNPOOL
 from numpy.typing import NDArray
-from oracle import DTYPES as BY_NAME
-from oracle import NHWC_MAX, QLINEAR_AVERAGE
+from onnxpool_conformance.oracle import DTYPES as BY_NAME
+from onnxpool_conformance.oracle import NHWC_MAX, QLINEAR_AVERAGE
 from samples import further
 
 import onnxpool

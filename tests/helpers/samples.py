@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from calls import QLINEAR
 from numpy.typing import NDArray
-from oracle import DTYPES, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL
+from onnxpool_conformance.oracle import DTYPES, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL
 
 import onnxpool
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oracle import DTYPES as BY_NAME
-from oracle import FORMATS, widened
+from onnxpool_conformance.oracle import DTYPES as BY_NAME
+from onnxpool_conformance.oracle import FORMATS, widened
 
 from onnxpool import kernels
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from calls import THREADS
 from numpy.lib.stride_tricks import sliding_window_view
-from oracle import DTYPES
+from onnxpool_conformance.oracle import DTYPES
 from support import LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last
 
 import onnxpool

@@ -17,7 +17,7 @@ import pytest
 from guarded import Slot
 from hypothesis import given as drawing
 from hypothesis import strategies as st
-from oracle import axis_windows, expect
+from onnxpool_conformance.oracle import axis_windows, expect
 from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
 from slow_planner import choice, solvers
 from slow_planner import layout as planned

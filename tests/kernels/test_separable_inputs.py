@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 from calls import THREADS, SeededChoices, draw_axis
-from oracle import DTYPES, axis_windows
+from onnxpool_conformance.oracle import DTYPES, axis_windows
 from support import to_first, to_last
 
 import onnxpool

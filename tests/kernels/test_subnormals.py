@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from float_states import flushes, needs_flushing, state
-from oracle import DTYPES, FORMATS
+from onnxpool_conformance.oracle import DTYPES, FORMATS
 from support import FLOAT_NAMES
 
 import onnxpool

@@ -10,7 +10,7 @@ from calls import FUNCTIONS, INDICES, NHWC_MAX, QLINEAR, REGIONS, UNPOOL, Seeded
 from calls_family import draw_call
 from onnx import helper
 from onnx.backend.test.case import node as node_cases
-from oracle import GeometryError
+from onnxpool_conformance.oracle import GeometryError
 from peer import explicit
 from support import assert_same_bits
 from truths import truths

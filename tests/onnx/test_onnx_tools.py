@@ -10,7 +10,7 @@ import onnx
 import pytest
 from calls import FUNCTIONS, INDICES, NHWC_MAX, QLINEAR, SeededChoices
 from calls_family import draw_call
-from oracle import GeometryError, native
+from onnxpool_conformance.oracle import GeometryError, native
 from peer import explicit
 from support import ROOT, TESTS, assert_same_bits
 from truths import truths

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1]
-sys.path[:0] = [str(FOLDER / name) for name in ("helpers", "oracle")]
+sys.path[:0] = [str(FOLDER / name) for name in ("helpers", "oracle", "../conformance/src")]
 
 import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("helpers", "oracle")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests/helpers", "tests/oracle", "conformance/src")]
 
 import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from calls import BFLOAT16_SINCE, FUNCTIONS, INTEGER_MAX_SINCE, SINCE, WINDOWED
-from oracle import DTYPES, FORMATS, MAX, expect
+from onnxpool_conformance.oracle import DTYPES, FORMATS, MAX, expect
 from support import BYTE_NAMES, FLOAT_NAMES, LAYOUTS, to_first
 from tolerance import mean_limit
 

@@ -13,8 +13,8 @@ import pytest
 from calls import FUNCTIONS
 from ml_dtypes import bfloat16
 from numpy.typing import NDArray
-from oracle import expect
-from oracle_indices import expect_indices
+from onnxpool_conformance.oracle import expect
+from onnxpool_conformance.oracle_indices import expect_indices
 from refusals import (
     BAD_GEOMETRY,
     BAD_KINDS,

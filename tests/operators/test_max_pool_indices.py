@@ -10,8 +10,8 @@ import pytest
 from calls import INDICES, SeededChoices
 from calls_family import draw_call
 from hypothesis import given
-from oracle import DTYPES, GeometryError
-from oracle_indices import expect_indices
+from onnxpool_conformance.oracle import DTYPES, GeometryError
+from onnxpool_conformance.oracle_indices import expect_indices
 from peer import agreed_window, ask, explicit
 from strategies import legal_call, plain_window, pools
 from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last

@@ -12,8 +12,8 @@ import pytest
 from calls import THREADS, UNPOOL, SeededChoices
 from calls_family import draw_call
 from hypothesis import assume, given
-from oracle import DTYPES, GeometryError
-from oracle_unpool import expect_unpool
+from onnxpool_conformance.oracle import DTYPES, GeometryError
+from onnxpool_conformance.oracle_unpool import expect_unpool
 from peer import ask, explicit
 from strategies import plain_window, pools
 from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, assert_same_values, to_first, to_last

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import hypothesis.strategies as st
 import numpy as np
-import oracle
 import pytest
 from drawn import SVG, Shown, check_frame, marks_of
 from hypothesis import given, settings
+from onnxpool_conformance import oracle
 
 import onnxpool
 from onnxpool import pictures

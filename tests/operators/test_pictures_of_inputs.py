@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-import oracle_regions as regions
 import pytest
 from calls import REGIONS, UNPOOL, Call, SeededChoices
 from calls_family import draw_call
 from drawn import SVG, Shown, check_frame, marks_of
-from oracle import GeometryError
-from oracle_unpool import expect_unpool
+from onnxpool_conformance import oracle_regions as regions
+from onnxpool_conformance.oracle import GeometryError
+from onnxpool_conformance.oracle_unpool import expect_unpool
 from truths import truths
 
 import onnxpool

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from calls import NHWC_MAX, QLINEAR_AVERAGE, SeededChoices
 from calls_family import draw_call
-from oracle import GeometryError, expect
+from onnxpool_conformance.oracle import GeometryError, expect
 from peer import agreed_window, ask, explicit
 from support import BYTE_NAMES, LAYOUTS, assert_same_bits, to_first, to_last
 from truths import truths

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from calls import REGIONS, THREADS, SeededChoices
 from calls_family import draw_call
-from oracle import DTYPES, GeometryError
-from oracle_regions import expect_max_roi_pool, expect_roi_align
+from onnxpool_conformance.oracle import DTYPES, GeometryError
+from onnxpool_conformance.oracle_regions import expect_max_roi_pool, expect_roi_align
 from peer import REFUSALS, ask
 from support import FLOAT_NAMES, LAYOUTS, assert_same_bits, to_first, to_last
 from tolerance import judge

@@ -10,11 +10,11 @@ import cases_axes
 import dask.array as da
 import ml_dtypes
 import numpy as np
-import oracle
 import pytest
 import tolerance
 from cases_axes import Case
 from numpy.lib.stride_tricks import sliding_window_view
+from onnxpool_conformance import oracle
 
 import onnxpool
 import onnxpool.dask

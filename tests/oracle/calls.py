@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from oracle import DTYPES, FORMATS, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL, widened
+from onnxpool_conformance.oracle import DTYPES, FORMATS, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL, widened
 
 FUNCTIONS = {
     "AveragePool": "average_pool",

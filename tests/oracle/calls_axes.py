@@ -31,7 +31,7 @@ from calls import (
     taps_bound,
 )
 from calls_family import WEIGHTED, draw_call
-from oracle import DTYPES, FORMATS, native
+from onnxpool_conformance.oracle import DTYPES, FORMATS, native
 from oracle_axes import ALL, INTEGERS, TIMES
 
 NAMED = " along axes"

@@ -21,7 +21,7 @@ from calls import (
     draw_values,
     layouts,
 )
-from oracle_unpool import inferred
+from onnxpool_conformance.oracle_unpool import inferred
 
 MOST_CELLS = 4000  # maximum elements of a result
 MOST_SAMPLES = 6000  # maximum samples of a call of RoiAlign

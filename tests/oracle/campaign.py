@@ -14,13 +14,16 @@ import time
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "conformance" / "src"))
 
 import numpy as np
 from calls import FUNCTIONS, JUNK, SeededChoices, make_out
 from calls_axes import EVERY, FUNCTIONS_ALONG_AXES, draw_any
 from guarded import Slot, moved
-from oracle import GeometryError, KindError, native
+from onnxpool_conformance.oracle import GeometryError, KindError, native
 from tolerance import judge
 from truths import truths
 

@@ -16,12 +16,15 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "conformance" / "src"))
 
 import numpy as np
 from calls import FUNCTIONS, INDICES, NHWC_MAX, QLINEAR, UNPOOL, SeededChoices
 from calls_family import WEIGHTED, draw_call
 from guarded import Slot, moved
-from oracle import DTYPES, GeometryError, native
+from onnxpool_conformance.oracle import DTYPES, GeometryError, native
 from shapes import result_shapes
 
 import onnxpool

@@ -3,8 +3,8 @@
 import math
 
 from calls import INDICES, REGIONS, UNPOOL
-from oracle import axes_of
-from oracle_regions import bins, coordinate_type, grid, round_away
+from onnxpool_conformance.oracle import axes_of
+from onnxpool_conformance.oracle_regions import bins, coordinate_type, grid, round_away
 from truths import truths
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from oracle import (
+from onnxpool_conformance.oracle import (
     DTYPES,
     FORMATS,
     SLIDING,
@@ -24,7 +24,7 @@ from oracle import (
     per_axis,
     widened,
 )
-from oracle_indices import NOTHING, first_extremum
+from onnxpool_conformance.oracle_indices import NOTHING, first_extremum
 
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "bool")
 TIMES = ("datetime64[s]", "timedelta64[ns]", "datetime64[D]")

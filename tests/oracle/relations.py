@@ -19,7 +19,17 @@ from calls import (
 )
 from calls_axes import draw_any
 from inapplicable import InapplicableError, require
-from oracle import FORMATS, MAX, NHWC_MAX, QLINEAR_AVERAGE, QLINEAR_GLOBAL, covers_all, native, per_axis, widened
+from onnxpool_conformance.oracle import (
+    FORMATS,
+    MAX,
+    NHWC_MAX,
+    QLINEAR_AVERAGE,
+    QLINEAR_GLOBAL,
+    covers_all,
+    native,
+    per_axis,
+    widened,
+)
 from relations_axes import RELATIONS_ALONG_AXES
 from support import assert_same_bits, assert_same_values, least, taps, to_first, to_last
 

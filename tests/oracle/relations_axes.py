@@ -7,7 +7,7 @@ import numpy as np
 from calls import REGIONS, STYLES, THREADS, UNPOOL, layouts
 from calls_axes import FUNCTIONS_ALONG_AXES, NAMED, SLIDING_NAMES, AxesCall, draw_any
 from inapplicable import InapplicableError, require
-from oracle import FORMATS, SLIDING, native, per_axis, widened
+from onnxpool_conformance.oracle import FORMATS, SLIDING, native, per_axis, widened
 from support import assert_same_bits
 
 import onnxpool

@@ -5,9 +5,9 @@ from operator import index
 
 import numpy as np
 from calls import INDICES, QLINEAR, REGIONS, UNPOOL
-from oracle import SLIDING, GeometryError, native, per_axis, placement
-from oracle_regions import MOST_REACH, MOST_SAMPLES, check_finite, coordinate_type, scaled
-from oracle_unpool import inferred
+from onnxpool_conformance.oracle import SLIDING, GeometryError, native, per_axis, placement
+from onnxpool_conformance.oracle_regions import MOST_REACH, MOST_SAMPLES, check_finite, coordinate_type, scaled
+from onnxpool_conformance.oracle_unpool import inferred
 
 
 def require(condition, reason):

@@ -8,7 +8,7 @@ from calls import FUNCTIONS, POOLS, Choices
 from calls_axes import draw_any
 from calls_family import draw_call
 from hypothesis import HealthCheck, assume, settings
-from oracle import DTYPES, GeometryError
+from onnxpool_conformance.oracle import DTYPES, GeometryError
 from truths import truths
 
 pools = settings(

@@ -4,8 +4,8 @@ import tracemalloc
 from itertools import chain
 
 import numpy as np
-import oracle
 import pytest
+from onnxpool_conformance import oracle
 
 import onnxpool
 from onnxpool.windows import Axis, resolve_axis

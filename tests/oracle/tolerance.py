@@ -5,8 +5,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from oracle import AVERAGE, DECIMALS, FORMATS, LP, MAX, Copied, Mean, Norm, exact_array, patterns_of, widened
-from oracle_regions import Sample
+from onnxpool_conformance.oracle import (
+    AVERAGE,
+    DECIMALS,
+    FORMATS,
+    LP,
+    MAX,
+    Copied,
+    Mean,
+    Norm,
+    exact_array,
+    patterns_of,
+    widened,
+)
+from onnxpool_conformance.oracle_regions import Sample
 
 # Errors of means are compared in units of 2**-(bits of the accumulator + FRACTION).
 FRACTION = 20

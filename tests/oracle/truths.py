@@ -2,11 +2,11 @@
 
 from calls import INDICES, UNPOOL
 from calls_axes import AxesCall
-from oracle import GeometryError, expect
+from onnxpool_conformance.oracle import GeometryError, expect
+from onnxpool_conformance.oracle_indices import expect_indices
+from onnxpool_conformance.oracle_regions import expect_max_roi_pool, expect_roi_align
+from onnxpool_conformance.oracle_unpool import expect_unpool
 from oracle_axes import expect_along_axes
-from oracle_indices import expect_indices
-from oracle_regions import expect_max_roi_pool, expect_roi_align
-from oracle_unpool import expect_unpool
 
 
 def truths(call):

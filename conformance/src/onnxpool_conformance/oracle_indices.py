@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from oracle import GeometryError, Truth, axes_of, flat_windows, widened
+
+from .oracle import GeometryError, Truth, axes_of, flat_windows, widened
 
 NOTHING = -1  # the index of an empty window
 

@@ -10,7 +10,8 @@ from itertools import chain, product
 from typing import NamedTuple
 
 import numpy as np
-from oracle import GeometryError, Truth, extrema, native, native_order, patterns_of, per_axis, widened
+
+from .oracle import GeometryError, Truth, extrema, native, native_order, patterns_of, per_axis, widened
 
 MOST_SAMPLES = 2**22
 MOST_REACH = 2**31  # limit of corners and sides that are rounded to elements

@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from oracle import Copied, GeometryError, Truth, native, native_order, patterns_of, per_axis, widened
+
+from .oracle import Copied, GeometryError, Truth, native, native_order, patterns_of, per_axis, widened
 
 
 def inferred(spatial, attributes):
