@@ -1,3 +1,3 @@
-"""The cases, the oracle and the runner of the conformance suite for ONNX pooling."""
+"""A conformance suite for the ONNX pooling operators: cases, an exact oracle, and a runner for any runtime."""
 
 __version__ = "0.1.0"

@@ -1,0 +1,166 @@
+"""Random cases, each determined by a seed and a number, on every machine and with every version of Python."""
+
+import math
+import random
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .cases import Array, Case
+from .oracle import DTYPES, SLIDING, GeometryError, axes_of
+from .table import GLOBAL, MEANINGS, WINDOWED, sample
+from .versions import OPERATORS, oldest
+
+T = TypeVar("T")
+NAME = re.compile(r"random_(\d+)_(\d+)")
+MOST_ELEMENTS = 400
+OPERATORS_DRAWN = (*WINDOWED * 3, *GLOBAL, *OPERATORS)
+ROUNDED = {"QLinearAveragePool": "quantised rounding", "QLinearGlobalAveragePool": "quantised rounding",
+           "MaxRoiPool": "rounding of regions"}  # rules of the operators whose random results depend on rounding
+
+
+class Draw:
+    """Choices that a seed determines. Only random() is the same in every version of Python."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = random.Random(seed).random
+
+    def integer(self, low: int, high: int) -> int:
+        """An integer from low to high, both included."""
+        return low + int(self.random() * (high - low + 1))
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of the options."""
+        return options[self.integer(0, len(options) - 1)]
+
+    def chance(self, percent: int) -> bool:
+        """True with this probability."""
+        return self.integer(0, 99) < percent
+
+
+def values(draw: Draw, shape: Sequence[int], dtype: str) -> Array:
+    """Whole numbers, or fractions of float types; both of few digits, so that every type has them."""
+    divisor = draw.pick((1, 1, 8, 64)) if dtype in ("float16", "float32", "float64", "bfloat16") else 1
+    low = 0 if dtype == "uint8" else -99
+    drawn = [draw.integer(low, 99) / divisor for _ in range(math.prod(shape))]
+    return np.asarray(np.array(drawn).reshape(shape).astype(DTYPES[dtype]))
+
+
+def window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, Any]:
+    """The attributes of a window, of any version of the operator."""
+    known = OPERATORS[operator].attributes
+    given: dict[str, Any] = {"kernel_shape": [draw.integer(1, min(size, 4)) for size in spatial]}
+    if draw.chance(70):
+        given["strides"] = [draw.integer(1, 3) for _ in spatial]
+    if "dilations" in known and draw.chance(30):
+        given["dilations"] = [draw.integer(1, 3) for _ in spatial]
+    padding = draw.integer(0, 3)
+    if padding == 1:
+        given["pads"] = [draw.integer(0, max(0, size - 1)) for size in given["kernel_shape"] * 2]
+    elif padding == 2:
+        given["auto_pad"] = draw.pick(("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"))
+    for flag in ("ceil_mode", "count_include_pad", "storage_order"):
+        if flag in known and draw.chance(40):
+            given[flag] = 1
+    if "p" in known:
+        given["p"] = draw.integer(1, 4)
+    return given
+
+
+def silent(operator: str, spatial: Sequence[int], given: dict[str, Any]) -> str | None:
+    """
+    The rule of a pool about which the specification is silent; "" if it is not.
+
+    None if runtimes are known to disagree about it, or if no window fits.
+    """
+    auto_pad, ceil = given.get("auto_pad", "NOTSET"), given.get("ceil_mode", 0)
+    strides = given.get("strides", [1] * len(spatial))
+    dilations = given.get("dilations", [1] * len(spatial))
+    spans = [(k - 1) * d + 1 for k, d in zip(given["kernel_shape"], dilations, strict=True)]
+    if auto_pad == "VALID" and ceil:
+        return None
+    if auto_pad.startswith("SAME") and any(s > span for s, span in zip(strides, spans, strict=True)):
+        return None
+    try:
+        axes = axes_of(operator, spatial, given)
+        floor = axes_of(operator, spatial, {**given, "ceil_mode": 0})
+    except GeometryError:
+        return None
+    if not all(taps for axis in axes for taps in axis.taps):
+        return None
+    if not ceil or auto_pad.startswith("SAME"):
+        return ""
+    pads = given.get("pads", [0] * 2 * len(spatial))
+    sizes = [size + begin + end for size, begin, end in zip(spatial, pads, pads[len(spatial):], strict=False)]
+    up = [-(-(size - span) // s) + 1 for size, span, s in zip(sizes, spans, strides, strict=True)]
+    counts = [len(axis.taps) for axis in axes]
+    if counts != up:
+        return "d1 silent"
+    if counts != [len(axis.taps) for axis in floor] and given.get("count_include_pad"):
+        return "d2" if operator == "AveragePool" else None
+    return ""
+
+
+def attempt(draw: Draw, name: str) -> Case | None:
+    """A random case, unless its windows turn out to be unusable."""
+    operator = draw.pick(OPERATORS_DRAWN)
+    known = OPERATORS[operator]
+    dtype = draw.pick([dtype for dtype in ("float32", "float32", *known.dtypes)
+                       if dtype in known.dtypes and dtype in DTYPES])
+    inputs, attributes = sample(operator, rank=2, dtype=dtype)
+    rule, outputs = ROUNDED.get(operator, MEANINGS[operator]), 1
+    if operator in SLIDING or operator in GLOBAL or known.domain:
+        rank = draw.pick((2, 2, 1, 3))
+        spatial = [draw.integer(1, 9) for _ in range(rank)]
+        shape = [draw.integer(1, 2), draw.integer(1, 3), *spatial]
+        if math.prod(shape) > MOST_ELEMENTS:
+            return None
+        attributes = {}
+        if operator in SLIDING:
+            attributes = window(draw, operator, spatial)
+            found = silent(operator, spatial, attributes)
+            if found is None or (found == "d2" and known.domain):
+                return None
+            rule = found if found and not known.domain else rule
+        elif "p" in known.attributes:
+            attributes = {"p": draw.integer(1, 4)}
+        if operator == "NhwcMaxPool":
+            shape = [shape[0], *spatial, shape[1]]
+        inputs = (values(draw, shape, dtype), *inputs[1:])
+        if operator == "MaxPool" and draw.chance(40):
+            outputs = 2
+            rule = rule if rule != MEANINGS[operator] else "indices"
+    elif operator == "MaxUnpool":
+        inputs = (values(draw, inputs[0].shape, dtype), inputs[1])
+    else:
+        first = [draw.integer(0, 16) / 4 for _ in range(2)]
+        corners = [*first, *(place + draw.integer(4, 16) / 4 for place in first)]
+        roi = np.array([[0, *corners] if operator == "MaxRoiPool" else corners]).astype(DTYPES[dtype])
+        inputs = (values(draw, (1, 2, 6, 6), dtype), roi, *([np.array([0])] if operator == "RoiAlign" else []))
+        attributes = {"pooled_shape": [2, 2]} if operator == "MaxRoiPool" else {
+            "output_height": 2, "output_width": 2, "sampling_ratio": draw.integer(0, 2),
+            "coordinate_transformation_mode": draw.pick(("half_pixel", "output_half_pixel"))}
+    if attributes.get("storage_order") and outputs == 1:
+        del attributes["storage_order"]
+    if attributes.get("storage_order"):
+        if len(attributes["kernel_shape"]) > 2:
+            return None
+        rule = rule if rule == "d1 silent" else "storage order"
+    first_opset = oldest(operator, attributes, dtype, outputs)
+    opset = draw.pick([first_opset, *(version for version in known.versions if version > first_opset)])
+    return Case(name, rule, operator, opset, inputs, attributes, outputs)
+
+
+def random_case(seed: int, number: int) -> Case:
+    """The random case of a seed and a number."""
+    draw = Draw(f"{seed}:{number}")
+    while True:
+        if made := attempt(draw, f"random_{seed}_{number}"):
+            return made
+
+
+def random_cases(count: int, seed: int) -> Iterator[Case]:
+    """Random cases with the numbers below a count."""
+    return (random_case(seed, number) for number in range(count))

@@ -1,0 +1,289 @@
+"""Run a runtime on stored cases, in processes of their own, whose crashes and endless loops are results."""
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .comparison import difference
+from .errors import SuiteError
+from .files import READABLE, Stored
+from .models import TYPES
+
+OUTCOMES = ("passed", "wrong", "refused", "accepted", "crashed", "timeout")
+STARTING = 120.0  # seconds that a backend may take to be imported
+LONGEST = 300  # characters of what a runtime says
+BY_NUMBER = {number: name for name, number in TYPES.items()}
+
+
+class Answer(NamedTuple):
+    """What a runtime did: its outputs, or how it ended instead, and what it said."""
+
+    ended: str  # "", "refused", "crashed" or "timeout"
+    outputs: list[Any]
+    said: str = ""
+
+
+class Result(NamedTuple):
+    """The outcome of a case. One that must be refused is passed if it was, and "accepted" if not."""
+
+    name: str
+    operator: str
+    tier: str
+    tests: str
+    outcome: str
+    detail: str
+    seconds: float
+
+
+class Runtime(Protocol):
+    """Something that computes cases."""
+
+    def answer(self, case: Stored) -> Answer:
+        """What it does with a case."""
+
+    def close(self) -> None:
+        """End its processes."""
+
+
+def judged(case: Stored, answer: Answer) -> tuple[str, str]:
+    """The outcome of a case, and a description of it."""
+    if answer.ended in ("crashed", "timeout"):
+        return answer.ended, answer.said
+    if case.entry["error"]:
+        return ("passed", "") if answer.ended else ("accepted", f"must be refused: {case.entry['error']}")
+    if answer.ended:
+        return "refused", answer.said
+    expected = case.outputs()
+    if len(answer.outputs) != len(expected):
+        return "wrong", f"{len(answer.outputs)} outputs, expected {len(expected)}"
+    for place, (found, (wanted, limit)) in enumerate(zip(answer.outputs, expected, strict=True)):
+        if problem := difference(found, wanted, limit):
+            return "wrong", f"output {place}: {problem}"
+    return "passed", ""
+
+
+def run(runtime: Runtime, cases: Iterable[Stored]) -> Iterator[Result]:
+    """The result of each case."""
+    for case in cases:
+        start = time.monotonic()
+        outcome, detail = judged(case, runtime.answer(case))
+        about = (case.entry[name] for name in ("operator", "tier", "tests"))
+        yield Result(case.name, *about, outcome, shortened(detail), time.monotonic() - start)
+
+
+def shortened(text: str) -> str:
+    """Text as one line of printable characters."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+
+
+# Backends
+
+
+class Backend:
+    """A module with the interface of onnx.backend, in a process that is started again after a crash."""
+
+    def __init__(self, module: str, seconds: float) -> None:
+        self.module, self.seconds = module, seconds
+        self.log = tempfile.NamedTemporaryFile(prefix="onnxpool-conformance-")  # noqa: SIM115
+        self.start()
+
+    def start(self) -> None:
+        """Start the process, which imports the module."""
+        context = multiprocessing.get_context("spawn")
+        self.pipe, end = context.Pipe()
+        self.process = context.Process(target=serve, args=(end, self.module, self.log.name), daemon=True)
+        self.process.start()
+        end.close()
+        answer = self.receive(STARTING)
+        if answer.ended:
+            self.close()
+            raise SuiteError(f"cannot use the backend {self.module}: {answer.said}")
+
+    def receive(self, seconds: float) -> Answer:
+        """What the process sends, or how it ended."""
+        try:
+            if self.pipe.poll(seconds):
+                return Answer(*self.pipe.recv())
+            return Answer("timeout", [], f"no result after {seconds:g} s")
+        except (EOFError, OSError):
+            self.process.join()
+            return Answer("crashed", [], f"{ending(self.process.exitcode or 0)}: {self.tail()}")
+        except Exception as error:  # what it sent cannot be read
+            return Answer("refused", [], f"a result that cannot be read: {error!r}")
+
+    def answer(self, case: Stored) -> Answer:
+        """What the backend does with a case."""
+        if not self.process.is_alive():
+            self.start()
+        os.truncate(self.log.name, 0)
+        inputs = case.inputs()
+        with contextlib.suppress(OSError):  # of a process that has ended, which receive() reports
+            self.pipe.send((str(case.model), inputs))
+        answer = self.receive(self.seconds)
+        if answer.ended in ("crashed", "timeout"):
+            self.end()
+        return answer
+
+    def tail(self) -> str:
+        """The end of what the process wrote."""
+        return Path(self.log.name).read_bytes()[-LONGEST:].decode(errors="replace")
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+    def close(self) -> None:
+        """End the process, and forget what it wrote."""
+        self.end()
+        self.log.close()
+
+
+def serve(pipe: Connection, module: str, log: str) -> None:
+    """Answer cases with a backend, until the pipe is closed."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)  # what runtimes print must not mix with reports
+    for stream in (1, 2):
+        os.dup2(descriptor, stream)
+    try:
+        import onnx
+        backend = importlib.import_module(module)
+        prepare = backend.prepare
+    except BaseException as error:
+        pipe.send(("refused", [], f"{type(error).__name__}: {error}"))
+        return
+    pipe.send(("", [], ""))
+    while True:
+        try:
+            path, inputs = pipe.recv()
+        except EOFError:
+            return
+        try:
+            outputs = [np.asarray(y) for y in prepare(onnx.load(path), "CPU").run(inputs)]
+            pipe.send(("", outputs, ""))
+        except Exception as error:  # backends have errors of their own
+            pipe.send(("refused", [], f"{type(error).__name__}: {error}"))
+
+
+# Commands
+
+
+class Command:
+    """A command line, which reads a model and its inputs from files, and writes its outputs to a directory."""
+
+    def __init__(self, command: str, seconds: float) -> None:
+        try:
+            self.words = shlex.split(command)
+        except ValueError as error:
+            raise SuiteError(f"the command {command!r} cannot be split into words: {error}") from error
+        for name in ("{model}", "{outputs}"):
+            if not any(name in word for word in self.words):
+                raise SuiteError(f"the command {command!r} does not have {name}; it may have {{model}}, {{inputs}} and "
+                                 "{outputs}, which stand for a file and two directories")
+        if shutil.which(self.words[0]) is None:
+            raise SuiteError(f"there is no program {self.words[0]!r}; give a path, or a name that is on the PATH")
+        self.seconds = seconds
+
+    def answer(self, case: Stored) -> Answer:
+        """What the command does with a case."""
+        case.inputs()  # which checks them
+        with tempfile.TemporaryDirectory(prefix="onnxpool-conformance-") as outputs:
+            places = {"{model}": str(case.model), "{inputs}": str(case.data), "{outputs}": outputs}
+            words = [re.sub("|".join(map(re.escape, places)), lambda found: places[found[0]], word)
+                     for word in self.words]
+            try:
+                process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                           stderr=subprocess.STDOUT, start_new_session=True)
+            except OSError as error:
+                raise SuiteError(f"cannot start {words[0]}: {error.strerror}") from error
+            said: deque[bytes] = deque(maxlen=4)
+            reader = threading.Thread(target=keep, args=(process.stdout, said), daemon=True)
+            reader.start()
+            try:
+                code = process.wait(self.seconds)
+            except subprocess.TimeoutExpired:
+                return Answer("timeout", [], f"no result after {self.seconds:g} s")
+            finally:
+                kill_group(process)
+                reader.join(1)
+            text = b"".join(said)[-LONGEST:].decode(errors="replace")
+            if code < 0 or code >= 128:  # 128 + n is how shells report signal n
+                return Answer("crashed", [], f"{ending(code if code < 0 else 128 - code)}: {text}")
+            if code:
+                return Answer("refused", [], f"status {code}: {text}")
+            if case.entry["error"]:
+                return Answer("", [])
+            return Answer("", [read(Path(outputs), place) for place in range(len(case.entry["outputs"]))])
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+def keep(stream: Any, said: deque[bytes]) -> None:
+    """Keep the end of a stream, however much it has."""
+    with stream:
+        while block := stream.read1(4096):
+            said.append(block)
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End a command and the processes that it has started."""
+    with contextlib.suppress(OSError):  # if all have ended
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def ending(code: int) -> str:
+    """How a process ended."""
+    if code >= 0:
+        return f"ended with status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"
+
+
+def read(folder: Path, place: int) -> Any:
+    """An output that a command has written; a text that says what is wrong with it if it cannot be read."""
+    for suffix, reader in ((".npy", read_numpy), (".pb", read_proto)):
+        path = folder / f"output_{place}{suffix}"
+        if path.exists():
+            try:
+                return reader(path)
+            except Exception as error:  # whatever the garbage is
+                return f"{path.name} cannot be read: {type(error).__name__}: {error}"
+    return f"the command wrote neither output_{place}.npy nor output_{place}.pb"
+
+
+def read_numpy(path: Path) -> Any:
+    """An array in NumPy's format, which writes bfloat16 as two bytes without a type."""
+    array = np.load(path, allow_pickle=False)
+    return array.view(READABLE["bfloat16"]) if array.dtype == np.dtype("V2") else array
+
+
+def read_proto(path: Path) -> Any:
+    """An array as a TensorProto."""
+    import onnx
+    from onnx import numpy_helper
+    proto = onnx.TensorProto()
+    proto.ParseFromString(path.read_bytes())
+    array = numpy_helper.to_array(proto)
+    named = BY_NUMBER.get(proto.data_type, array.dtype.name)
+    return array if array.dtype.name == named else array.view(READABLE[named])

@@ -1,0 +1,218 @@
+"""The runner: outcomes, reports, expected failures, and runtimes that misbehave."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from onnxpool_conformance import comparison
+from onnxpool_conformance.__main__ import main
+from onnxpool_conformance.comparison import Tolerance
+from onnxpool_conformance.models import given, model
+from onnxpool_conformance.randoms import random_cases
+from onnxpool_conformance.table import table
+
+pytest.importorskip("onnx")
+SOURCE = Path(comparison.__file__).parents[1]
+PASSING = "averagepool_pads_1d_begin"
+SOME = ["--cases", PASSING, "maxpool_1d", "d03_averagepool_1d", "maxpool_error_negative_pads"]
+
+BACKEND = """
+import os, sys, time
+import numpy as np
+from onnxpool.onnx.backend import prepare as correct
+print("garbage on the standard output")
+
+def prepare(model, device):
+    made = {}
+    exec(ACTIONS.get(model.graph.name, ""), globals(), made)
+    return made.get("prepared") or correct(model, device)
+
+def returning(result):
+    return type("Odd", (), {"run": lambda self, inputs: result})()
+"""
+# What a runtime does with a case, and the outcome.
+WRONG = "prepared = returning([np.ones(3)])"
+DONE_BY_BACKENDS = {
+    "averagepool_1d": ("raise ValueError('not this one')", "refused"),
+    "averagepool_2d": (WRONG, "wrong"),
+    "averagepool_3d": ("prepared = returning('text')", "wrong"),
+    "lppool_1d": ("os.abort()", "crashed"),
+    "lppool_2d": ("sys.exit(3)", "crashed"),
+    "lppool_3d": ("time.sleep(60)", "timeout"),
+    "maxpool_error_negative_pads": (WRONG, "accepted"),
+    "maxpool_1d": ("", "passed"),
+    "maxpool_error_no_strides": ("", "passed"),
+}
+
+
+@pytest.fixture
+def backend(tmp_path, monkeypatch):
+    """Writes a backend that does something with some cases, and returns its name."""
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(action, case=PASSING):
+        actions = action if isinstance(action, dict) else {case: action}
+        (tmp_path / "odd_backend.py").write_text(f"{BACKEND}\nACTIONS = {actions!r}\n")
+        return "odd_backend"
+
+    return write
+
+
+def ran(tmp_path, *arguments):
+    """The exit status of a run, and its outcomes by name."""
+    path = tmp_path / "results.json"
+    status = main(["run", "--json", str(path), *arguments])
+    return status, {each["name"]: each for each in json.loads(path.read_text())["results"]}
+
+
+def test_outcomes_of_backends(tmp_path, backend):
+    """A case that goes wrong does not end the run, and the others still pass."""
+    name = backend({case: action for case, (action, _) in DONE_BY_BACKENDS.items()})
+    status, results = ran(tmp_path, "--backend", name, "--timeout", "3", "--cases", *DONE_BY_BACKENDS)
+    assert {name: each["outcome"] for name, each in results.items()} == {
+        case: outcome for case, (_, outcome) in DONE_BY_BACKENDS.items()}
+    assert all(bool(each["detail"]) == (each["outcome"] != "passed") for each in results.values())
+    assert "killed by SIGABRT" in results["lppool_1d"]["detail"]
+    assert status == 1
+
+
+def test_tiers_decide_the_exit_status(tmp_path, backend):
+    """By default, failures of choices do not count."""
+    name = backend("raise ValueError", "d03_averagepool_1d")
+    assert ran(tmp_path, "--backend", name, *SOME)[0] == 0
+    assert main(["run", "--backend", name, "--fail-on", "choice", *SOME]) == 1
+
+
+def test_expected_failures(tmp_path, backend, capsys):
+    """An expected failure does not count, but its passing does. The printed list of failures is such a file."""
+    name, file = backend("raise ValueError('no')"), tmp_path / "expected"
+    assert main(["run", "--backend", name, *SOME]) == 1
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(PASSING)]
+    assert lines == [f"{PASSING}  # spec, refused: ValueError: no"]
+    file.write_text("\n".join([*lines, "", "# a comment"]))
+    assert main(["run", "--backend", name, "--expected-failures", str(file), *SOME]) == 0
+    file.write_text(f"{PASSING}\nmaxpool_1d # fixed since\n")
+    assert main(["run", "--backend", name, "--expected-failures", str(file), *SOME]) == 1
+    assert "expected to fail, but passed" in capsys.readouterr().out
+    file.write_text("maxpool_5d\n")
+    assert main(["run", "--backend", name, "--expected-failures", str(file), *SOME]) == 2
+    assert "line 1: there is no case 'maxpool_5d'" in capsys.readouterr().err
+
+
+def test_reports(tmp_path, backend):
+    """JUnit and Markdown have all cases, and failures with their details."""
+    name = backend("raise ValueError('a | b <c>')")
+    main(["run", "--backend", name, "--junit", str(tmp_path / "j"), "--markdown", str(tmp_path / "m"), *SOME])
+    root = ElementTree.parse(tmp_path / "j").getroot()
+    assert len(root.findall(".//testcase")) == 4
+    assert [each.get("message") for each in root.findall(".//failure")] == ["ValueError: a | b <c>"]
+    assert f"| `{PASSING}` | spec | refused | ValueError: a \\| b <c> |" in (tmp_path / "m").read_text()
+
+
+PROGRAM = """
+import json, os, pathlib, sys, time
+import numpy as np
+model, inputs, outputs = map(pathlib.Path, sys.argv[1:])
+name = model.parent.name
+entry = [c for c in json.loads((model.parents[2] / "manifest.json").read_text())["cases"]
+         if c["model"]["path"].endswith(name + "/model.onnx")][0]
+exec(ACTIONS.get(entry["name"], ""))
+if entry["error"]:
+    sys.exit("refused")
+for i, y in enumerate(entry["outputs"]):
+    data = np.fromfile(inputs / f"output_{i}.bin", y["dtype"]).reshape(y["shape"])
+    np.save(outputs / f"output_{i}.npy", data)
+"""
+DONE_BY_PROGRAMS = {
+    "averagepool_1d": ("sys.exit(0)", "wrong"),
+    "averagepool_2d": ("sys.exit('not this')", "refused"),
+    "averagepool_3d": ("(outputs / 'output_0.npy').write_bytes(b'garbage'); sys.exit(0)", "wrong"),
+    "lppool_1d": ("(outputs / 'output_0.pb').write_bytes(b'garbage'); sys.exit(0)", "wrong"),
+    "lppool_2d": ("np.save(outputs / 'output_0.npy', np.array([object()])); sys.exit(0)", "wrong"),
+    "lppool_3d": ("os.abort()", "crashed"),
+    "maxpool_1d": ("print('x' * 10**7, flush=True); time.sleep(60)", "timeout"),
+    "maxpool_2d": ("print('x' * 10**7)", "passed"),
+    "maxpool_error_negative_pads": ("sys.exit(0)", "accepted"),
+    "maxpool_error_no_strides": ("", "passed"),
+}
+
+
+def test_outcomes_of_commands(tmp_path):
+    """A program in any language reads files and writes files; what it does wrong is a result."""
+    program, cases = tmp_path / "runtime.py", tmp_path / "cases"
+    program.write_text(f"ACTIONS = {({case: action for case, (action, _) in DONE_BY_PROGRAMS.items()})!r}\n{PROGRAM}")
+    assert main(["export", str(cases), "--cases", *DONE_BY_PROGRAMS]) == 0
+    command = f"{sys.executable} {program} {{model}} {{inputs}} {{outputs}}"
+    status, results = ran(tmp_path, "--command", command, "--from", str(cases), "--timeout", "4")
+    assert {name: each["outcome"] for name, each in results.items()} == {
+        case: outcome for case, (_, outcome) in DONE_BY_PROGRAMS.items()}
+    assert status == 1
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["show", "maxpool"], "there is no case 'maxpool'"),
+    (["export", "."], "not an empty directory"),
+    (["run", "--backend", "no_such_module"], "cannot use the backend no_such_module: ModuleNotFoundError"),
+    (["run", "--backend", "json"], "cannot use the backend json: AttributeError"),
+    (["run", "--command", "no-such-program {model} {outputs}"], "there is no program 'no-such-program'"),
+    (["run", "--command", "cat {model}"], "does not have {outputs}"),
+    (["run", "--command", "cat '{model} {outputs}"], "cannot be split into words"),
+    (["run", "--command", "cat {model} {outputs}", "--cases", "nothing*"], "no case fits"),
+    (["run", "--command", "cat {model} {outputs}", "--from", "/no/such"], "cannot read /no/such/manifest.json"),
+    (["run", "--command", "cat {model} {outputs}", "--json", "/no/such/file"], "there is no such directory"),
+    (["run", "--command", "cat {model} {outputs}", "--expected-failures", "/no/such"], "cannot read the expected"),
+])
+def test_bad_arguments(capsys, monkeypatch, arguments, message):
+    """Exit status 2, and a line that says what is wrong."""
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_comparisons():
+    """NaN equals NaN; infinities, dtypes and shapes must be equal; others are compared with the tolerance."""
+    x = np.array([1, np.nan, np.inf, -np.inf], np.float32)
+    assert comparison.difference(x, x, Tolerance()) == ""
+    assert comparison.difference(x.astype(np.float64), x, Tolerance()) == "dtype float64, expected float32"
+    assert comparison.difference(x[None], x, Tolerance()) == "shape [1, 4], expected [4]"
+    near = np.array([1.25, np.nan, np.inf, -np.inf], np.float32)
+    assert comparison.difference(near, x, Tolerance(0.25)) == ""
+    assert "1 of 4 elements: [0] is 1.25, expected 1.0" in comparison.difference(near, x, Tolerance(0.2))
+    for place in (1, 2, 3):
+        other = x.copy()
+        other[place] = 3
+        assert "1 of 4 elements" in comparison.difference(other, x, Tolerance(1, 1e30))
+
+
+@pytest.mark.parametrize("runtime", ["onnxpool", "onnxruntime", "openvino", "reference"])
+def test_a_consensus_is_one(tmp_path, monkeypatch, runtime):
+    """A runtime that rules name in this version passes their cases."""
+    pytest.importorskip({"reference": "onnx"}.get(runtime, runtime))
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+    module = f"onnxpool_conformance.adapters.{runtime}"
+    _, results = ran(tmp_path, "--backend", module, "--tiers", "consensus")
+    version = importlib.import_module(module).VERSION
+    for name, each in results.items():
+        if runtime == "onnxpool" or version in table()[name].decided.agreed:
+            assert each["outcome"] == "passed", name
+
+
+def test_onnxpool_passes():
+    """onnxpool passes all cases, and random ones."""
+    backend = pytest.importorskip("onnxpool.onnx.backend")
+    for case in (*table().values(), *random_cases(200, 2)):
+        inputs = [array for _, array in given(case)]
+        if case.error:
+            with pytest.raises(Exception):  # noqa: B017, PT011
+                backend.prepare(model(case)).run(inputs)
+            continue
+        found = backend.prepare(model(case)).run(inputs)
+        for y, expected, truth in zip(found, case.expected(), case.truths, strict=True):
+            assert comparison.difference(y, expected, comparison.tolerance(truth)) == "", case.name
