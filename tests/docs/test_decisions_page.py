@@ -1,7 +1,7 @@
 """The examples of docs/decisions.md hold, and each decision without an example is named by a test of operators.
 
-The numbers of most examples are in the files of node tests, which tests/onnx/test_decision_files.py compares with the
-library and the oracle.
+The numbers of most examples are those of cases of the conformance suite, with which tests/onnx/test_decision_files.py
+compares the library.
 """
 
 import re
@@ -9,23 +9,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import numpy_helper
+from onnxpool_conformance.table import ramp, row, table
 from support import ROOT, TESTS
 
 import onnxpool
-from tools.export_node_tests import FOLDER, ramp, row
 
 SECTIONS = dict(re.findall(r"^## (D\d+)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "decisions.md").read_text(),
                            re.MULTILINE | re.DOTALL))
 NUMBER = re.compile(r"NaN|-?inf\b|-?\d+(?:\.\d+)?")
 
 
-def outputs(*folders: str) -> list[Any]:
-    """The expected outputs of node tests."""
-    return [numpy_helper.to_array(onnx.load_tensor(path)) for folder in folders
-            for path in sorted((FOLDER / f"test_{folder}" / "test_data_set_0").glob("output_*.pb"))]
+def outputs(*names: str) -> list[Any]:
+    """The expected outputs of cases."""
+    return [y for name in names for y in table()[name].expected()]
 
 
 def aligned(*roi: float, samples: int) -> Any:
@@ -43,9 +40,10 @@ FIVE, SQUARE = ramp(5), ramp(4, 4)
 # Decision, words of its example, and the calls that return the numbers in these words, or are refused.
 EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
     ("D1", "average 2.5, maximum 4, norm 5.4772",
-     lambda: outputs("d01_averagepool_2d", "d01_maxpool_2d", "d01_lppool_2d")),
-    ("D2", "1.5556, 3.3333, 2, 6.3333, 11, 6, 4.5, 7.5, 4", lambda: outputs("d02_averagepool_2d_pads_and_overhang")),
-    ("D2", "2.5, 5", lambda: outputs("d02_averagepool_1d_overhang")),
+     lambda: outputs("d01_averagepool_2d", "d01_maxpool_2d", "d01_lppool_2d_opset_22")),
+    ("D2", "1.5556, 3.3333, 2, 6.3333, 11, 6, 4.5, 7.5, 4",
+     lambda: outputs("d02_averagepool_2d_pads_and_overhang_opset_22")),
+    ("D2", "2.5, 5", lambda: outputs("d02_averagepool_1d_overhang_opset_22")),
     ("D3", "NaN, 1.5, 3.5, 5, NaN", lambda: outputs("d03_averagepool_1d")),
     ("D3", "0, 1.5, 3.5, 2.5, 0", lambda: outputs("d03_averagepool_1d_count_include_pad")),
     ("D4", "-inf, 2, 4, 5, -inf, with the indices -1, 1, 3, 4, -1", lambda: outputs("d04_maxpool_1d_indices")),

@@ -41,7 +41,7 @@ class Stored:
     @property
     def model(self) -> Path:
         """The file of the model."""
-        return self.folder / self.entry["model"]["path"]
+        return self.folder / str(self.entry["model"]["path"])
 
     @property
     def data(self) -> Path:
@@ -98,7 +98,7 @@ def load(folder: Path) -> list[Stored]:
 
 def content(case: Case) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The entry of a case in the manifest, and its files."""
-    place = f"{'error' if case.error else 'node'}/test_{case.name}"
+    place = f"{'errors' if case.error else 'results'}/test_{case.name}"
     files: dict[str, bytes] = {}
 
     def add(path: str, data: bytes) -> dict[str, str]:

@@ -91,9 +91,9 @@ def explained(case: Case, spatial: tuple[int, ...]) -> Iterator[str]:
     if case.x.size == 0 or case.x.size > MOST_STORED:
         return
     if operator == "MaxUnpool":
-        places = case.inputs[1]
-        assert places is not None
-        rows = zip(case.x.ravel().tolist(), places.ravel().tolist(), strict=True)
+        indices = case.inputs[1]
+        assert indices is not None
+        rows = zip(case.x.ravel().tolist(), indices.ravel().tolist(), strict=True)
         yield from limited(f"  element {place} is {value:g}" for value, place in rows)
         return
     if operator in ("MaxRoiPool", "RoiAlign"):
@@ -106,12 +106,13 @@ def explained(case: Case, spatial: tuple[int, ...]) -> Iterator[str]:
     counts = divisors(axes, windows, case.attributes.get("count_include_pad"))
     results = [truth.cells_of(y).tolist() for truth, y in zip(case.truths, case.expected(), strict=True)]
     sizes = tuple(len(axis.taps) for axis in axes)
-    places = list(product(*map(range, (*first.shape[:2], *sizes))))
+    formulas = [formula(case, plane[window].tolist(), count) for plane in planes
+                for window, count in zip(windows, counts, strict=True)]
+    cells = [" at ".join(map(str, each)) for each in zip(*results, strict=True)]
+    places = product(*map(range, (*first.shape[:2], *sizes)))
     yield "each result (batch, channel, spatial axes):"
-    rows = zip(places, [(plane, *each) for plane in planes for each in zip(windows, counts, strict=True)],
-               *results, strict=True)
-    yield from limited(f"  {list(place)}: {formula(case, plane[window].tolist(), count)} = {y}"
-                       + (f" at {at[0]}" if at else "") for place, (plane, window, count), y, *at in rows)
+    yield from limited(f"  {list(place)}: {text} = {cell}"
+                       for place, text, cell in zip(places, formulas, cells, strict=True))
 
 
 def bins_of(case: Case, spatial: tuple[int, ...]) -> Iterator[str]:

@@ -81,10 +81,10 @@ def judged(case: Stored, answer: Answer) -> tuple[str, str]:
 def run(runtime: Runtime, cases: Iterable[Stored]) -> Iterator[Result]:
     """The result of each case."""
     for case in cases:
-        start = time.monotonic()
+        start, about = time.monotonic(), case.entry
         outcome, detail = judged(case, runtime.answer(case))
-        about = (case.entry[name] for name in ("operator", "tier", "tests"))
-        yield Result(case.name, *about, outcome, shortened(detail), time.monotonic() - start)
+        yield Result(case.name, about["operator"], about["tier"], about["tests"], outcome, shortened(detail),
+                     time.monotonic() - start)
 
 
 def shortened(text: str) -> str:

@@ -139,7 +139,7 @@ def borders() -> Iterator[Case]:
     one, two = ramp(7), mixed(1, 2, 5, 4)
     for label, x, pads in (("1d_begin", one, [2, 0]), ("1d_end", one, [0, 2]), ("2d", two, [1, 1, 1, 1]),
                            ("2d_uneven", two, [2, 0, 0, 1])):
-        kernel = {"kernel_shape": [3] * (x.ndim - 2), "pads": pads}
+        kernel: dict[str, Any] = {"kernel_shape": [3] * (x.ndim - 2), "pads": pads}
         yield from pools("pads", f"pads_{label}", x, ("MaxPool", "LpPool"), **kernel)
         yield case("excluded", "AveragePool", f"pads_{label}", x, **kernel)
         yield case("excluded in version 1", "AveragePool", f"pads_{label}_version_1", x, opset=1, **kernel)
@@ -156,7 +156,7 @@ def borders() -> Iterator[Case]:
                    pads=[1, 1])
     yield from pools("valid", "valid", one, kernel_shape=[3], strides=[2], auto_pad="VALID")
     for same in SAME:
-        label, low = same.lower(), {"auto_pad": same}
+        label, low = same.lower(), dict[str, Any](auto_pad=same)
         yield from pools("same", label, one, ("AveragePool", "MaxPool"), kernel_shape=[3], strides=[2], **low)
         yield from pools("odd", f"{label}_odd", ramp(6), kernel_shape=[4], strides=[3], **low)
         yield from pools("odd", f"{label}_2d", two, kernel_shape=[2, 3], strides=[1, 2], **low)
@@ -165,7 +165,8 @@ def borders() -> Iterator[Case]:
         yield case("odd", "MaxPool", f"{label}_dilations", ramp(6), kernel_shape=[2], dilations=[3], **low)
         yield from pools("same", f"{label}_dilations_strides", one, ("AveragePool", "MaxPool"), kernel_shape=[3],
                          strides=[2], dilations=[2], **low)
-    for rule, label, x, settings in (
+    window: dict[str, Any]
+    for rule, label, x, window in (
         ("dilations", "dilations", one, {"kernel_shape": [3], "dilations": [2]}),
         ("dilations", "dilations_strides", ramp(9), {"kernel_shape": [2], "strides": [3], "dilations": [4]}),
         ("dilations", "dilations_pads", one, {"kernel_shape": [3], "dilations": [2], "pads": [2, 1]}),
@@ -177,7 +178,7 @@ def borders() -> Iterator[Case]:
         ("ceil", "ceil_2d", mixed(1, 2, 6, 5), {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1}),
         ("ceil", "ceil_dilations", ramp(8), {"kernel_shape": [2], "strides": [3], "dilations": [3], "ceil_mode": 1}),
     ):
-        yield from pools(rule, label, x, **settings)
+        yield from pools(rule, label, x, **window)
     yield case("counted", "AveragePool", "dilations_counted", ramp(9), kernel_shape=[3], dilations=[2], pads=[2, 2],
                count_include_pad=1)
     for order, rule in ((0, "indices"), (1, "storage order")):
