@@ -27,6 +27,7 @@ from .models import TYPES
 
 OUTCOMES = ("passed", "wrong", "refused", "accepted", "crashed", "timeout")
 STARTING = 120.0  # seconds that a backend may take to be imported
+ENDING = 5.0  # seconds that a process may take to end
 LONGEST = 300  # characters of what a runtime says
 BY_NUMBER = {number: name for name, number in TYPES.items()}
 
@@ -113,7 +114,7 @@ class Backend:
         end.close()
         answer = self.receive(STARTING)
         if answer.ended:
-            self.close()
+            self.end()
             raise SuiteError(f"cannot use the backend {self.module}: {answer.said}")
 
     def receive(self, seconds: float) -> Answer:
@@ -123,7 +124,7 @@ class Backend:
                 return Answer(*self.pipe.recv())
             return Answer("timeout", [], f"no result after {seconds:g} s")
         except (EOFError, OSError):
-            self.process.join()
+            self.process.join(ENDING)
             return Answer("crashed", [], f"{ending(self.process.exitcode or 0)}: {self.tail()}")
         except Exception as error:  # what it sent cannot be read
             return Answer("refused", [], f"a result that cannot be read: {error!r}")
@@ -131,7 +132,10 @@ class Backend:
     def answer(self, case: Stored) -> Answer:
         """What the backend does with a case."""
         if not self.process.is_alive():
-            self.start()
+            try:
+                self.start()
+            except SuiteError as error:
+                return Answer("crashed", [], str(error))
         os.truncate(self.log.name, 0)
         inputs = case.inputs()
         with contextlib.suppress(OSError):  # of a process that has ended, which receive() reports
