@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,3 +112,19 @@ def test_bad_folders_are_refused(tmp_path):
     with pytest.raises(SuiteError, match="is not the file that"):
         load(folder)
     assert json.loads((folder / "manifest.json").read_text())["cases"][0]["name"] == "random_0_0"
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("", ""), (" count--", " count"), ("size + end)", "Infinity)")])
+def test_a_runner_in_another_language(tmp_path, right, wrong):
+    """A runner in JavaScript passes a toy runtime, and no longer if the toy drops no window or counts the overhang."""
+    if shutil.which("node") is None:
+        pytest.skip("Node is not installed")
+    examples = Path(__file__).parents[1] / "examples"
+    for file in examples.iterdir():
+        (tmp_path / file.name).write_text(file.read_text().replace(right, wrong))
+    export([case for case in table().values() if case.operator in ("AveragePool", "LpPool")], tmp_path / "cases")
+    done = subprocess.run(["node", tmp_path / "run.mjs", tmp_path / "cases"], text=True, capture_output=True)
+    counts = json.loads(done.stdout.splitlines()[-1])
+    assert counts["passed"] > 90
+    assert done.returncode == (counts["wrong"] > 0) == bool(right)
+    assert "wrong: d0" in done.stdout or not right

@@ -153,7 +153,7 @@ def export(cases: Iterable[Case], folder: Path) -> int:
     try:
         entries = list(written(cases, part))
         manifest = {"format": FORMAT, "suite": __version__, "cases": entries}
-        (part / MANIFEST).write_bytes(f"{json.dumps(manifest, indent=1)}\n".encode())
+        (part / MANIFEST).write_bytes(f"{json.dumps(manifest, indent=1, allow_nan=False)}\n".encode())
         part.chmod(0o777 & ~umask())
         if folder.exists():
             folder.rmdir()
