@@ -96,7 +96,8 @@ def load(folder: Path) -> list[Stored]:
     except SuiteError:
         raise
     except (ValueError, KeyError, TypeError) as error:
-        raise SuiteError(f"{folder / MANIFEST} is no manifest of this suite: {error!r}") from error
+        problem = f"{type(error).__name__}: {error}"
+        raise SuiteError(f"{folder / MANIFEST} is no manifest of this suite: {problem}") from error
     return stored
 
 

@@ -57,7 +57,7 @@ def model(case: Case) -> onnx.ModelProto:
     if made(case):
         value = tensor("value", case.x.flat[:1])
         nodes.insert(0, helper.make_node("ConstantOfShape", ["shape"], names[:1], value=value))
-    imports = [helper.make_opsetid("", max(case.opset, 9) if made(case) else case.opset)]
+    imports = [helper.make_opsetid("", case.opset)]
     if known.domain:
         imports.append(helper.make_opsetid(MICROSOFT, 1))
     graph = helper.make_graph(

@@ -358,7 +358,7 @@ def decisions() -> Iterator[Case]:
     yield indices("d18 columns", "3d_storage_order_1_strides", ramp(2, 3, 4), kernel_shape=[2, 2, 2],
                   strides=[1, 1, 2], storage_order=1)
     yield quantised("d19", "QLinearAveragePool", "1d", ramp(5, dtype="uint8"), **OVERHANG)
-    yield quantised("d20", "QLinearGlobalAveragePool", "2d", np.full((1, 1, 2902, 2902), 255, np.uint8))
+    yield quantised("d20", "QLinearGlobalAveragePool", "2d", np.full((1, 1, 2902, 2902), 255, np.uint8), opset=9)
     yield quantised("d21", "QLinearAveragePool", "1d", ramp(5, dtype="uint8"), zero_points=(0, 7), **EMPTY)
     yield indices("d23", "1d_indices", row(-0.0, 0.0), kernel_shape=[2])
     yield indices("d23", "1d_equal_indices", row(1, 3, 3, 3), kernel_shape=[3])
