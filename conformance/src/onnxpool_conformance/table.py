@@ -16,6 +16,7 @@ NAN, INF = math.nan, math.inf
 WINDOWED = ("AveragePool", "MaxPool", "LpPool")
 GLOBAL = ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 SAME = ("SAME_UPPER", "SAME_LOWER")
+EVEN = 4  # a zero point that may be added before or after halves are rounded to even
 MEANINGS = dict(zip((*WINDOWED, *GLOBAL, "MaxUnpool", "MaxRoiPool", "RoiAlign", "QLinearGlobalAveragePool",
                      "QLinearAveragePool", "NhwcMaxPool"), (
     "average", "maximum", "norm", "global average", "global maximum", "global norm", "unpool", "regions", "align",
@@ -91,7 +92,7 @@ def sample(operator: str, *, rank: int = 2, dtype: str = "") -> tuple[tuple[Arra
     if operator == "NhwcMaxPool":
         return (np.ascontiguousarray(np.moveaxis(x, 1, -1)),), attributes
     if known.domain:
-        one, zero = np.array(1, np.float32), np.array(3, x.dtype)
+        one, zero = np.array(1, np.float32), np.array(EVEN, x.dtype)
         return (x, one, zero, one, zero), {} if "Global" in operator else attributes
     return (x,), attributes
 
@@ -268,9 +269,9 @@ def quantisation() -> Iterator[Case]:
         last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
         for name, array, given in (("", x, {}), ("channels_last_", last, {"channels_last": 1})):
             yield quantised("quantised average", "QLinearAveragePool", f"{name}pads_{dtype}", array, (0.5, 0.25),
-                            (3, 1), kernel_shape=[2, 2], strides=[2, 2], pads=[1, 1, 1, 1], **given)
+                            (3, EVEN), kernel_shape=[2, 2], strides=[2, 2], pads=[1, 1, 1, 1], **given)
             yield quantised("quantised global average", "QLinearGlobalAveragePool", f"{name}scales_{dtype}", array,
-                            (0.5, 0.25), (3, 1), **given)
+                            (0.5, 0.25), (3, EVEN), **given)
         yield quantised("quantised average", "QLinearAveragePool", f"saturated_{dtype}", x, (8, 0.5),
                         kernel_shape=[2, 2])
         yield quantised("quantised global average", "QLinearGlobalAveragePool", f"saturated_{dtype}",
