@@ -10,7 +10,7 @@ import cases_axes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from oracle import axis_windows
+from onnxpool_conformance.oracle import axis_windows
 from programs import program
 
 import onnxpool
