@@ -17,6 +17,12 @@ from onnxpool.planning.ways import Forced
 MOST = 200_000  # elements of arrays that are pooled
 
 
+@pytest.fixture(autouse=True)
+def _nothing_learned(monkeypatch):
+    """Other tests may have tuned plans in this process."""
+    monkeypatch.setattr(layout, "learned", {})
+
+
 def values(rng, shape, dtype):
     """Random elements, some of which are NaN or so large that sums of a few overflow."""
     if dtype.kind in "biu":
@@ -53,8 +59,8 @@ def rare(plan):
     """Whether Python plans windows of huge attributes, those that may have no tap if others leave NaNs out, and a
     quantised one that is the whole array."""
     names = ("kernel_shape", "strides", "dilations", "pads")
-    largest = max(max(np.atleast_1d(getattr(plan.operator, name)))
-                  for name in names if name in plan.operator.attributes)
+    largest = max((max(np.atleast_1d(getattr(plan.operator, name)))
+                   for name in names if name in plan.operator.attributes), default=0)
     may_lack = any(axis.dilation > axis.size or axis.empty for axis in plan.axes)
     if plan._quantised and plan.reduction.whole and plan.operator.windowed:
         return True
@@ -108,7 +114,6 @@ def test_errors_of_new_shapes_are_those_of_plans():
     assert operator(np.zeros((0, 2, 8, 8), np.float32)).shape == (0, 2, 6, 6)
 
 
-@pytest.mark.usefixtures("_nothing_learned")
 @pytest.mark.parametrize("indexed", [False, True])
 def test_geometries_of_new_shapes_need_no_plans(indexed):
     given = {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
@@ -146,13 +151,6 @@ def test_a_forced_solver_counts_for_shapes_that_are_known():
     assert found == {"direct", "passes"}
 
 
-@pytest.fixture
-def _nothing_learned(monkeypatch):
-    """Other tests may have tuned plans in this process."""
-    monkeypatch.setattr(layout, "learned", {})
-
-
-@pytest.mark.usefixtures("_nothing_learned")
 def test_limits_count_for_new_shapes_while_they_are_in_force():
     operator = onnxpool.MaxPool(kernel_shape=(2, 2))
     for side in (8, 9, 10):
@@ -166,7 +164,6 @@ def test_limits_count_for_new_shapes_while_they_are_in_force():
     assert base._plan.cache_info().misses == plans
 
 
-@pytest.mark.usefixtures("_nothing_learned")
 def test_pools_are_bounded():
     """A hundred times as many shapes as an operator keeps take no more memory than as many as it keeps."""
     import tracemalloc
