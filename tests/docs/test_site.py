@@ -137,7 +137,8 @@ def test_the_pictures_of_concepts_are_drawn_anew() -> None:
     command = [sys.executable, str(ROOT / "tools" / "draw_concepts.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    shown = {path for page in (ROOT / "docs" / "concepts").glob("*.md")
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "concepts").glob("*.md")]
+    shown = {path for page in pages
              for path in re.findall(r"images/concepts/(\w+)\.svg", page.read_text(encoding="utf-8"))}
     assert shown == {path.stem for path in (ROOT / "docs" / "images" / "concepts").glob("*.svg")}
 
