@@ -21,7 +21,7 @@ class Onnx(Model):
         super().__init__(path.stem)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # requests run side by side, in threads and workers
-        options.log_severity_level = 4  # mistakes in a request are told to its client instead
+        options.log_severity_level = 4  # errors in a request are reported to its client instead
         onnxpool.onnxruntime.register(options, ops="all")
         self.session = onnxruntime.InferenceSession(path, options)
         self.outputs = [output.name for output in self.session.get_outputs()]

@@ -1,5 +1,6 @@
 """Pooling without the GIL, for Cython, C, Numba and ctypes. See `cython_api.pxd` and docs/c-api.md."""
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from .kernels.core.tasks cimport MOST_AXES
 from .kernels.operands cimport Operand, Operands, RunPool
 
 from . import kernels, schemas
-from .base import by_name
+from .base import by_name, further_caches
 from .errors import PoolError, PoolTypeError
 from .arrays import can_be, dtype_named
 from .dtypes import BYTES, DTYPES, FLOATS
@@ -33,6 +34,7 @@ __all__ = ["Prepared"]
 MOST_SIZE = 4096  # maximum size of a geometry; a larger size field is garbage
 MOST_OPERATORS = 64  # that are kept
 operators = {}  # of geometries, by all but their shape
+further_caches.append(SimpleNamespace(cache_clear=operators.clear))
 
 OPERATIONS = {
     ONNXPOOL_AVERAGE_POOL: "AveragePool",
@@ -180,7 +182,7 @@ cdef bytes some(const int64_t* source, Py_ssize_t count):
 cdef bytes key_of(const onnxpool_geometry* geometry):
     """All of a geometry but its shape."""
     cdef onnxpool_geometry rest = geometry[0]
-    cdef Py_ssize_t spatial = max(0, min(geometry.ndim, <int> MOST_AXES) - 2)
+    cdef Py_ssize_t spatial = geometry.ndim - 2
     rest.shape = rest.kernel_shape = rest.strides = rest.pads = rest.dilations = NULL
     rest.x_strides = rest.y_strides = rest.indices_strides = NULL
     return b"".join([(<const char*> &rest)[:sizeof(onnxpool_geometry)], some(geometry.kernel_shape, spatial),
@@ -217,14 +219,6 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
     if given == NULL:
         raise PoolError("onnxpool: the geometry is NULL; give one")
     geometry = known_part(given)
-    key = key_of(&geometry)
-    operator = operators.get(key)
-    plain = geometry.x_strides == geometry.y_strides == geometry.indices_strides == NULL and geometry.shape != NULL
-    if operator is not None and plain and not operator.quantised:
-        handle = prepare_plain(operator, values(geometry.shape, geometry.ndim),
-                               dtype_named(named(ELEMENTS, "dtype", geometry.dtype)))
-        if handle != NULL:
-            return handle
     name = named(OPERATIONS, "operation", geometry.operation)
     dtype = named(ELEMENTS, "dtype", geometry.dtype)
     auto_pad = named(AUTO_PADS, "auto_pad", geometry.auto_pad)
@@ -233,6 +227,13 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
         raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; give {least} to {MOST_AXES} axes")
     if geometry.shape == NULL:
         raise PoolError(f"{name}: shape of a geometry is NULL; give {geometry.ndim} sizes")
+    key = key_of(&geometry)  # whose arrays may only be read now that their length is known
+    operator = operators.get(key)
+    if operator is not None and not operator.quantised and (
+            geometry.x_strides == geometry.y_strides == geometry.indices_strides == NULL):
+        handle = prepare_plain(operator, values(geometry.shape, geometry.ndim), dtype_named(dtype))
+        if handle != NULL:
+            return handle
     spatial = geometry.ndim - 2
     attributes = {
         "kernel_shape": values(geometry.kernel_shape, spatial),

@@ -76,7 +76,7 @@ cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
 
 cdef inline bint is_alone(const Axis* axis) noexcept nogil:
     """Whether the windows of an axis are reduced one by one, because they share few places. Otherwise, each place is
-    loaded twice, added and stored on every level of the tree."""
+    loaded twice, added and stored on every level of the tree. Retries are rare and have no loops for it."""
     return not KEEPS and axis.singly
 
 
