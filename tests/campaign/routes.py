@@ -75,6 +75,7 @@ def draw_windows(rng: Any) -> Drawn:
         random_problem,
         short_problem,
         sliding_problem,
+        stacked_problem,
         values,
     )
 
@@ -88,7 +89,7 @@ def draw_windows(rng: Any) -> Drawn:
     dtypes = [*floats, *integers]
     dtype = dtypes[rng.integers(len(dtypes))]
     held = dtype.itemsize if "M" in name else max(4, dtype.itemsize)
-    drawers = (random_problem, random_problem, sliding_problem, far_problem, disjoint_problem,
+    drawers = (random_problem, random_problem, sliding_problem, far_problem, disjoint_problem, stacked_problem,
                lambda rng: short_problem(rng, dtype),
                lambda rng: adjacent_problem(rng, REGISTER // held, "max" if "M" in name else "mean"))
     shape, given = drawers[rng.integers(len(drawers))](rng)

@@ -94,6 +94,19 @@ def adjacent_problem(rng, register, kind):
         "pads": [1, pads[0], 0, pads[1]], "ceil_mode": 0}
 
 
+def stacked_problem(rng):
+    """Windows of many taps along the first axis, of which they share few, over rows of at least two registers."""
+    kernel, width = int(rng.integers(9, 24)), int(rng.integers(1, 4))
+    stride = int(rng.integers(kernel // 2, 2 * kernel))
+    pads = [int(rng.integers(kernel)) if rng.random() < 0.5 else 0 for _ in "be"]
+    size = max(1, kernel - sum(pads)) + int(rng.integers(3 * kernel))
+    channels, row = (int(rng.integers(1, 4)), int(rng.integers(130, 200))) if rng.random() < 0.6 else (
+        int(rng.integers(64, 300)), int(rng.integers(width, 9)))
+    return (1, channels, size, row), {
+        "kernel_shape": [kernel, width], "strides": [stride, int(rng.integers(1, 3))], "dilations": [1, 1],
+        "pads": [pads[0], 0, pads[1], 0], "ceil_mode": int(rng.integers(2))}
+
+
 def far_problem(rng):
     """Taps so far apart that windows have more padding than elements."""
     rank = int(rng.integers(1, 3))
