@@ -148,8 +148,8 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument("--cases", nargs="+", metavar="PATTERN", help="names of cases, which may have * and ?")
     group.add_argument("--tiers", nargs="+", choices=TIERS, metavar="TIER", help=", ".join(TIERS))
     group.add_argument("--operators", nargs="+", choices=[*OPERATORS], metavar="OPERATOR", help=", ".join(OPERATORS))
-    group.add_argument("--random", type=count, default=0, metavar="N", help="N random cases in addition to those of the table")
-    group.add_argument("--seed", type=count, default=0, help="of the random cases (default: 0)")
+    group.add_argument("--random", type=count, default=0, metavar="N", help="add N random cases to the table")
+    group.add_argument("--seed", type=count, default=0, help="seed of the random cases (default: 0)")
 
     top = argparse.ArgumentParser(prog="onnxpool-conformance", description="A conformance suite for ONNX pooling.")
     top.add_argument("--version", action="version", version=__version__)
