@@ -1,4 +1,4 @@
-"""Calls of an operator on plain arrays of new shapes are planned in compiled code, as its plans are."""
+"""Calls of an operator on arrays of new shapes, and cut out of others, are planned in compiled code, as its plans are."""
 
 import random
 
@@ -11,7 +11,7 @@ from support import same_bits
 
 import onnxpool
 from onnxpool import base
-from onnxpool.planning import layout
+from onnxpool.planning import integers, layout
 from onnxpool.planning.ways import Forced
 
 MOST = 200_000  # elements of arrays that are pooled
@@ -55,9 +55,34 @@ def other_shapes(rng, plan, count):
             yield other
 
 
+def laid_out(rng, x):
+    """An equal array that is C-contiguous, or cut out of a larger one, perhaps with every second element of an axis."""
+    if rng.random() < 0.5 or not x.ndim:
+        return x
+    gaps = [rng.choice((0, 0, 1, 5)) for _ in x.shape]
+    steps = [rng.choice((1, 1, 1, 2)) for _ in x.shape]
+    whole = np.ones([size * step + gap for size, step, gap in zip(x.shape, steps, gaps, strict=True)], x.dtype)
+    y = whole[tuple(slice(gap, None, step) for gap, step in zip(gaps, steps, strict=True))]
+    y[...] = x
+    return y
+
+
+def pool_of_plan(plan, x):
+    """The pool with which a plan reduces an array."""
+    if plan._wide is not None:
+        return plan._wide._row_major_pool()
+    y = np.empty(plan.output_shape, plan.result_dtype)
+    return plan._pool(x, y, np.empty(y.shape, np.int64) if plan.reduction.indexed else None)
+
+
 def rare(plan):
-    """Whether Python plans windows of huge attributes, those that may have no tap if others leave NaNs out, and a
-    quantised one that is the whole array."""
+    """Whether Python plans windows of huge attributes, those that may have no tap if others leave NaNs out, a quantised
+    one that is the whole array, and means that need more than a quotient of floats."""
+    if plan._wide is not None and (
+            plan.reduction.indexed or plan.reduction.whole or plan.dtype.kind not in "biu"
+            or plan.result_dtype not in (np.float32, np.float64)
+            or integers.adds_pieces(plan._wide.request, plan.request)):
+        return True
     names = ("kernel_shape", "strides", "dilations", "pads")
     largest = max((max(np.atleast_1d(getattr(plan.operator, name)))
                    for name in names if name in plan.operator.attributes), default=0)
@@ -83,20 +108,49 @@ def test_new_shapes_have_the_pools_and_results_of_their_plans(seed):
             continue
         for other in others:
             x, inputs = values(random_values, other.shape, other.dtype), further(random_values, other)
+            x = laid_out(rng, x)
             pool = shapes.pool(x)
-            if other._picked is not None or other._wide is not None:
+            if other._picked is not None:
                 assert pool is None, other
                 continue
             y, expected = operator(x, *inputs), other(x, *inputs)
             if pool is None:
                 assert rare(other), other
                 continue
-            assert pool.setup == other._row_major_pool().setup, other
-            kinds.add((other.reduction.name, other.reduction.skips, other.dtype.kind in "biu"))
+            assert pool.setup == pool_of_plan(other, x).setup, (other, x.strides)
+            kinds.add((other.reduction.name, other.reduction.skips, other.dtype.kind in "biu", other._wide is None,
+                       x.flags.c_contiguous))
             pairs = zip(y, expected, strict=True) if isinstance(y, tuple) else [(y, expected)]
             assert all(same_bits(*pair) for pair in pairs), other
             planned += 1
-    assert len(kinds) >= 7, kinds
+    assert len(kinds) >= 13, kinds
+
+
+def test_arrays_in_another_order_are_planned_by_python():
+    operator = onnxpool.MaxPool(kernel_shape=(2, 2))
+    x = np.random.default_rng(1).standard_normal((4, 6, 8, 10)).astype(np.float32)
+    for shape in ((1, 3, 4, 5), (2, 3, 4, 6)):
+        operator(np.zeros(shape, np.float32))
+    for view in (x.transpose(0, 1, 3, 2), x[::-1], x[..., ::-1], np.broadcast_to(x[:1], x.shape), x.astype(">f4"),
+                 np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)):
+        same_order = view.flags.c_contiguous and view.flags.aligned and view.dtype.isnative
+        assert (operator._shapes.pool(view) is None) == (not same_order)
+        assert same_bits(operator(view), operator.plan(view.shape, view.dtype)(np.ascontiguousarray(view)))
+
+
+def test_results_in_memory_of_an_array_that_is_cut_out():
+    """They are computed elsewhere first if the array may be overwritten."""
+    operator, rng = onnxpool.MaxPool(kernel_shape=(2, 2)), np.random.default_rng(2)
+    for side in (5, 6, 7, 8):
+        whole = rng.standard_normal((2, 3, side, 10)).astype(np.float32)
+        x = whole[..., :4]
+        expected = operator(x.copy())
+        memory = whole.reshape(-1)
+        for begin in (0, 3, memory.size - expected.size):
+            again = whole.copy()
+            out = again.reshape(-1)[begin:begin + expected.size].reshape(expected.shape)
+            assert operator(again[..., :4], out=out) is out
+            assert same_bits(out, expected)
 
 
 def test_errors_of_new_shapes_are_those_of_plans():

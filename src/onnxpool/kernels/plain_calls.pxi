@@ -1,4 +1,5 @@
-"""Plain calls: if only the addresses of arrays are new to a plan, they go straight to its pool."""
+"""Plain calls: if only the addresses of arrays are new to a plan, they go straight to its pool. Operators keep pools by
+shape, and by strides where arrays are cut out of others."""
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 
@@ -87,21 +88,51 @@ cdef bint is_plain(x, int ndim, const Py_ssize_t* shape, int typenum):
     return True
 
 
+cdef bint is_nested(cnp.ndarray a):
+    """Whether an aligned, native array that is not empty has the axes of a C-contiguous one, perhaps with gaps between
+    its elements, as those that are cut out of a C-contiguous array have."""
+    cdef Py_ssize_t least = cnp.PyArray_ITEMSIZE(a)
+    cdef int i
+    if not cnp.PyArray_ISBEHAVED_RO(a):
+        return False
+    for i in range(a.ndim - 1, -1, -1):
+        if a.shape[i] > 1:
+            if a.strides[i] < least:
+                return False
+            least = a.strides[i] * a.shape[i]
+    return True
+
+
+cdef Py_ssize_t extent_of(cnp.ndarray a):
+    """The bytes from the first to the last element of a nested array."""
+    cdef Py_ssize_t extent = cnp.PyArray_ITEMSIZE(a)
+    cdef int i
+    for i in range(a.ndim):
+        if a.shape[i] < 1:
+            return 0
+        extent += (a.shape[i] - 1) * a.strides[i]
+    return extent
+
+
 cdef bint overlap(cnp.ndarray a, cnp.ndarray b):
-    """Whether two contiguous arrays share memory."""
-    return (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + cnp.PyArray_NBYTES(b)
-            and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a))
+    """Whether the memory of two nested arrays overlaps."""
+    return (cnp.PyArray_BYTES(a) < cnp.PyArray_BYTES(b) + extent_of(b)
+            and cnp.PyArray_BYTES(b) < cnp.PyArray_BYTES(a) + extent_of(a))
 
 
 cdef class PlainPool:
-    """A pool for C-contiguous, aligned arrays of its own dtype. `plain_pool` and `Shapes` make it."""
+    """A pool for aligned, native arrays: for C-contiguous ones, unless `Shapes` made it for others.
+
+    `plain_pool` and `Shapes` make it."""
     cdef Pool pool
     cdef Quantisation quantisation  # of the last call, used in critical sections only
     cdef bint quantised, indexed  # whether further inputs give scales and zero points; whether there are indices
     cdef bint serial              # whether a second thread brings no gain
+    cdef bint strided             # whether x has gaps between its elements
+    cdef bint converts            # whether the elements of x are first converted to the dtype of the result
     cdef Template template        # that of a pool by shape,
     cdef int64_t taps             # and the taps of its windows
-    cdef int ndim, y_ndim, typenum
+    cdef int ndim, y_ndim, typenum, y_typenum
     cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
     cdef Py_ssize_t* y_shape
     cdef Operand x, y, indices  # without the addresses of data
@@ -109,7 +140,7 @@ cdef class PlainPool:
     cdef int _set(self, Pool pool, int ndim, const Py_ssize_t* x_shape, int y_ndim, const Py_ssize_t* y_shape,
                   int typenum, Py_ssize_t itemsize) except -1:
         cdef Py_ssize_t* strides
-        self.pool, self.ndim, self.y_ndim, self.typenum = pool, ndim, y_ndim, typenum
+        self.pool, self.ndim, self.y_ndim, self.typenum, self.y_typenum = pool, ndim, y_ndim, typenum, typenum
         self.x_shape = <Py_ssize_t*> malloc((2 * ndim + 3 * y_ndim + 1) * sizeof(Py_ssize_t))
         if self.x_shape == NULL:
             raise MemoryError("onnxpool: cannot allocate memory for a plan")
@@ -135,15 +166,15 @@ cdef class PlainPool:
         """The array for the result, or a pair with that for indices, new or given. None if those given are not plain,
         or overlap."""
         if out is None:
-            y = cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.typenum, 0)
+            y = cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.y_typenum, 0)
             if not self.indexed:
                 return y
             return y, cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, cnp.NPY_INT64, 0)
         if not self.indexed:
-            return out if self.may_write(x, out, self.typenum) else None
+            return out if self.may_write(x, out, self.y_typenum) else None
         if type(out) is tuple and len(<tuple> out) == 2:
             y, indices = <tuple> out
-            if (self.may_write(x, y, self.typenum) and self.may_write(x, indices, cnp.NPY_INT64)
+            if (self.may_write(x, y, self.y_typenum) and self.may_write(x, indices, cnp.NPY_INT64)
                     and not overlap(y, indices)):
                 return out
         return None
@@ -168,6 +199,8 @@ cdef class PlainPool:
     cdef bint run(self, cnp.ndarray x, results, int threads, const Scales* scales) except -1:
         """Reduce x into `results`. Return whether the sum of valid elements overflowed: then, Python mends it."""
         cdef Operands operands
+        if self.converts:
+            x = cnp.PyArray_Cast(x, self.y_typenum)
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
         operands.x.data = <char*> cnp.PyArray_DATA(x)
@@ -336,12 +369,16 @@ def renew_shapes():
 
 cdef class Template:
     """
-    What an operator does with C-contiguous arrays of a dtype and a number of axes.
+    What an operator does with arrays of a dtype and a number of axes.
 
     Parameters
     ----------
     reducer : onnxpool.planning.planner.Reducer
-    dtype : numpy.dtype
+        Of the elements, or of those that they are converted to.
+    dtype, result : numpy.dtype
+        Those of the arrays and of results. If they differ, elements are converted,
+    most_converted : int
+        but at most so many at once.
     order : sequence of int
         All axes, as indices count them, slowest first.
     pooled : sequence of int
@@ -367,14 +404,18 @@ cdef class Template:
     cdef object maker
     cdef Quantisation last           # of the last call
     cdef Attributes given
-    cdef int typenum
+    cdef int typenum, y_typenum
+    cdef Py_ssize_t itemsize, most_converted
+    cdef bint converts
 
-    def __cinit__(self, Reducer reducer not None, dtype, order, pooled, windows, str mode, *, bint keepdims,
-                  bint ceil_mode, bint counts_pads, bint picks, bint fills, bint may_cover, double most_taps,
-                  double most_divisor, maker):
+    def __cinit__(self, Reducer reducer not None, dtype, result, Py_ssize_t most_converted, order, pooled, windows,
+                  str mode, *, bint keepdims, bint ceil_mode, bint counts_pads, bint picks, bint fills, bint may_cover,
+                  double most_taps, double most_divisor, maker):
         cdef Attributes* given = &self.given
         cdef int i, a
-        self.reducer, self.typenum, self.maker = reducer, dtype.num, maker
+        self.reducer, self.maker, self.itemsize = reducer, maker, dtype.itemsize
+        self.typenum, self.y_typenum, self.most_converted = dtype.num, result.num, most_converted
+        self.converts = dtype != result
         given.recipe, given.ndim, given.rank = &reducer.recipe, len(order), len(pooled)
         for i, axis in enumerate(order):
             given.order[i], given.along[i] = axis, -1
@@ -388,22 +429,26 @@ cdef class Template:
             given.kernel[i], given.stride[i], given.dilation[i] = kernel, stride, dilation
             given.pad[i], given.pad_end[i] = pad, pad_end
 
-    cdef PlainPool pool_of(self, const Py_ssize_t* shape, Py_ssize_t serial_bytes):
-        """The pool for arrays of a shape, or None if Python has to plan it. A call on less than `serial_bytes` gains
-        nothing from a second thread."""
+    cdef PlainPool pool_of(self, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t serial_bytes):
+        """The pool for arrays of a shape, and of these strides unless they are C-contiguous. None if Python has to plan
+        it. A call on less than `serial_bytes` gains nothing from a second thread."""
         cdef Request request
         cdef Setup setup
         cdef Py_ssize_t[MOST_AXES] y_shape
-        cdef Py_ssize_t bytes = self.given.recipe.itemsize
+        cdef double elements = 1
         cdef int64_t taps
         cdef Pool pool
         cdef PlainPool plain
         cdef bint solved
         cdef float_state saved
         cdef int a
+        for a in range(self.given.ndim):
+            elements *= shape[a]
+        if self.converts and elements > self.most_converted:
+            return None
         with nogil:
             saved = enter_default_floats()
-            solved = (resolve_all(&self.given, shape, &request, y_shape, &taps)
+            solved = (resolve_all(&self.given, shape, strides, &request, y_shape, &taps)
                       and set_up(&request, ANY, ANY, 1, &setup))
             leave_default_floats(saved)
         if not solved:
@@ -411,9 +456,10 @@ cdef class Template:
         pool, plain = Pool.__new__(Pool), PlainPool.__new__(PlainPool)
         pool._set_up(&setup, self.given.recipe)
         plain._set(pool, request.ndim, shape, request.y_ndim, y_shape, self.typenum, self.given.recipe.itemsize)
-        for a in range(request.ndim):
-            bytes *= shape[a]
-        plain.indexed, plain.serial = self.given.recipe.indexed, bytes < serial_bytes
+        plain.strided, plain.y_typenum, plain.converts = strides != NULL, self.y_typenum, self.converts
+        if strides != NULL:
+            memcpy(<Py_ssize_t*> plain.x.strides, strides, request.ndim * sizeof(Py_ssize_t))
+        plain.indexed, plain.serial = self.given.recipe.indexed, elements * self.itemsize < serial_bytes
         plain.quantised, plain.template, plain.taps = self.maker is not None, self, taps
         return plain
 
@@ -440,7 +486,8 @@ cdef enum:
 
 cdef class Shapes:
     """
-    The pools of an operator for plain arrays, by shape. Any thread may use and change them.
+    The pools of an operator, by the shape of arrays, and by their strides if they are not C-contiguous. Any thread may
+    use and change them.
 
     Parameters
     ----------
@@ -489,30 +536,40 @@ cdef class Shapes:
         if not cnp.PyArray_CheckExact(x):
             return None
         a = x
-        if not cnp.PyArray_ISCARRAY_RO(a):
+        if cnp.PyArray_ISCARRAY_RO(a):
+            return self.find(cnp.PyArray_TYPE(a), a.ndim, <const Py_ssize_t*> a.shape, NULL)
+        if not is_nested(a):
             return None
-        return self.find(cnp.PyArray_TYPE(a), a.ndim, <const Py_ssize_t*> a.shape)
+        return self.find(cnp.PyArray_TYPE(a), a.ndim, <const Py_ssize_t*> a.shape, <const Py_ssize_t*> a.strides)
 
-    cdef PlainPool find(self, int typenum, int ndim, const Py_ssize_t* shape):
-        """The pool for plain arrays of a dtype and shape, or None if Python has to plan it."""
+    cdef PlainPool find(self, int typenum, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides):
+        """The pool for nested arrays of a dtype, a shape and, unless they are C-contiguous, strides. None if Python has
+        to plan it."""
         cdef PlainPool plain
-        cdef Template template
+        cdef Template template = self.template_of(typenum, ndim)
         cdef size_t place = <size_t> typenum
         cdef int i
+        if template is None:
+            return None
+        if template.converts:
+            strides = NULL  # the cast of an array is C-contiguous
         for i in range(ndim):
             place = 31 * place + <size_t> shape[i]
+            if strides != NULL:
+                place = 31 * place + <size_t> strides[i]
         place = (place ^ place >> 6 ^ place >> 12) % MOST_SHAPES
         with cython.critical_section(self):
             if self.generation != generation:
                 self.generation, self.pools = generation, [None] * MOST_SHAPES
             plain = self.pools[place]
         if (plain is not None and plain.typenum == typenum and plain.ndim == ndim
-                and memcmp(plain.x_shape, shape, ndim * sizeof(Py_ssize_t)) == 0):
+                and memcmp(plain.x_shape, shape, ndim * sizeof(Py_ssize_t)) == 0
+                and plain.strided == (strides != NULL)
+                and (strides == NULL or memcmp(plain.x.strides, strides, ndim * sizeof(Py_ssize_t)) == 0)):
             return plain
-        template = self.template_of(typenum, ndim)
-        if template is None or self.has_learned():
+        if self.has_learned():
             return None
-        plain = template.pool_of(shape, self.serial_bytes)
+        plain = template.pool_of(shape, strides, self.serial_bytes)
         if plain is not None:
             with cython.critical_section(self):
                 self.pools[place] = plain
@@ -528,8 +585,8 @@ cdef class Shapes:
             return None
         for i in range(len(shape)):
             sizes[i] = shape[i]
-        plain = self.find(typenum, len(shape), sizes)
-        if plain is None or plain.quantised:
+        plain = self.find(typenum, len(shape), sizes, NULL)
+        if plain is None or plain.quantised or plain.converts:
             return None
         return plain.pool, tuple([plain.y_shape[i] for i in range(plain.y_ndim)])
 

@@ -51,7 +51,8 @@ def renew_shapes() -> None: ...
 
 class Template:
     def __new__(
-        cls, reducer: Reducer, dtype: np.dtype[Any], order: Sequence[int], pooled: Sequence[int],
+        cls, reducer: Reducer, dtype: np.dtype[Any], result: np.dtype[Any], most_converted: int, order: Sequence[int],
+        pooled: Sequence[int],
         windows: Sequence[tuple[int, int, int, int, int]] | None, mode: str, *, keepdims: bool, ceil_mode: bool,
         counts_pads: bool, picks: bool, fills: bool, may_cover: bool, most_taps: float, most_divisor: float,
         maker: Callable[[tuple[Any, ...]], Callable[[int], object]] | None,

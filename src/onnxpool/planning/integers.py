@@ -52,6 +52,17 @@ def is_compiled(request: Request) -> bool:
     return request.result_dtype == request.dtype and not request.reduction.whole and fits
 
 
+def most_divisor(dtype: np.dtype[Any], result: np.dtype[Any]) -> int:
+    """The largest divisor for which loops round means to integers of the same dtype, or for which quotients of floats
+    are the means."""
+    if result == dtype:
+        return MOST_TAPS.get(dtype.name, 0)
+    if result not in (FLOAT32, FLOAT64):
+        return 0
+    bits = (FLOAT32_DIGITS if result == FLOAT32 else EXACT) - bits_of(dtype)
+    return min((1 << max(0, bits)) - 1, HUGE - 1)
+
+
 def divisors_of(request: Request, ranges: Sequence[slice]) -> list[Array]:
     """The factors of the divisors of these results: those of each pooled axis, shaped to be multiplied."""
     divisors = []

@@ -22,6 +22,7 @@ from .setup import Form, Setup
 from .ways import ROOMS, Way, learned
 
 REGISTER = costs.nearest(kernels.REGISTER)
+CONVERTED = 1 << 20  # bytes of elements and their maxima that are converted at a time, if a window allows
 NO_ORDER = orders.Order()
 SOLVERS = [record.name for record in solvers.SOLVERS]
 
@@ -222,10 +223,13 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
     request, rank = plan.request, len(pooled)
     reduction, dtype = request.reduction, request.dtype
     name, counts, maker, most_taps, most_divisor = reduction.name, dtype.kind in "biu", None, math.inf, math.inf
+    result = dtype if plan.result_dtype == dtype else plan.result_dtype
     if name == "mean" and counts:
-        most_divisor = integers.MOST_TAPS.get(dtype.name, 0) * (not reduction.whole)
-    if (plan._joins or dtype.kind in MOMENTS or plan.result_dtype != dtype or (reduction.skips and reduction.indexed)
-            or not most_divisor or (attributes is not None and reduction.whole)):
+        most_divisor = 0 if reduction.whole else integers.most_divisor(dtype, result)
+    elif result is not dtype:
+        return None
+    if (plan._joins or dtype.kind in MOMENTS or (reduction.skips and reduction.indexed) or not most_divisor
+            or (attributes is not None and reduction.whole)):
         return None
     if plan._quantised:
         in_order = name == "mean_in_order"
@@ -238,8 +242,9 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
         windows = [*zip(kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)]
         mode = given["auto_pad"]
     return kernels.Template(
-        reducer(reduction, dtype, reduction.skips and bool(given.get("count_include_pad")), False), dtype,
-        request.order, pooled, windows, mode, keepdims=request.keepdims, ceil_mode=bool(given.get("ceil_mode")),
+        reducer(reduction, result, reduction.skips and bool(given.get("count_include_pad")), False), dtype, result,
+        CONVERTED // result.itemsize, request.order, pooled, windows, mode, keepdims=request.keepdims,
+        ceil_mode=bool(given.get("ceil_mode")),
         counts_pads=bool(given.get("count_include_pad")),
         picks=not reduction.indexed and (name in MERGES or (name == "mean" and counts)),
         fills=reduction.skips and name != "mean", may_cover=plan._quantised and not reduction.whole,

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 INDEX = np.dtype(np.int64)
 OVERLAP_WORK: Any = 1000  # of the search for elements that two results share; harder cases are refused
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
-CONVERTED = 1 << 20  # bytes of elements and their maxima that are converted at a time, if a window allows
 MOST_AT_ONCE = 1 << 14  # windows along an axis of which Python looks at the taps
 Strides = tuple[int, ...]
 Memory = tuple[Strides, tuple[Strides, ...], bool]  # strides of X and the results; whether X is contiguous and native
@@ -417,7 +416,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         """Set the results of windows without a number, and those that are zeros, whose signs the loops ignore."""
         order: Any = "F" if self.reduction.column_major else "C"
         each = 2 * (y.itemsize + INDEX.itemsize * (1 + y.ndim))  # what the selection of an element holds
-        blocks = Limit(None, CONVERTED, strict=False).blocks(
+        blocks = Limit(None, layout.CONVERTED, strict=False).blocks(
             self.label, y.shape, lambda axis, places: places, lambda blocks: each * math.prod(blocks))
         for ranges in grid(y.shape, blocks):
             block = tuple([slice(*one) for one in ranges])
@@ -434,7 +433,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         request = self.request._replace(reduction=self.reduction._replace(skips=False))
         usual = WindowPlan(self.operator, request, joins=self._joins)
         scale = x.dtype.type(2.0**64)
-        for part, other in zip(*[plan._parts(Limit(None, CONVERTED, strict=False)) for plan in (usual, self)],
+        for part, other in zip(*[plan._parts(Limit(None, layout.CONVERTED, strict=False)) for plan in (usual, self)],
                                strict=True):
             means, elements = y[(*part.outputs, ...)], x[part.inputs]  # an array even if y has no axes
             again = part(elements, num_threads=team)
@@ -446,7 +445,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         if not self.reduction.indexed:
             self._average(wide, x, y, team)
             return
-        for part in wide._parts(Limit(None, CONVERTED, strict=False)):
+        for part in wide._parts(Limit(None, layout.CONVERTED, strict=False)):
             result, found = part(x[part.inputs].astype(wide.dtype), num_threads=team)
             if x.dtype.kind in "biu":  # windows entirely in padding have a number that the dtype may lack
                 low, high = (0, 1) if x.dtype.kind == "b" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
@@ -461,7 +460,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
             y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, self.result_dtype)
             return
         adds_pieces = x.dtype.kind in "biu" and integers.adds_pieces(wide.request, self.request)
-        for part in wide._parts(Limit(None, CONVERTED >> 2 if adds_pieces else CONVERTED, strict=False)):
+        for part in wide._parts(Limit(None, layout.CONVERTED >> 2 if adds_pieces else layout.CONVERTED, strict=False)):
             mean, elements = partial(part, num_threads=team), x[part.inputs]
             if x.dtype.kind in "biu":
                 y[part.outputs] = integers.window_means(elements, mean, wide.request, self.request, part.outputs)

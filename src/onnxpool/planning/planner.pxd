@@ -49,7 +49,7 @@ cdef enum:
 
 
 cdef struct Attributes:
-    # What an operator does with C-contiguous arrays of a dtype and a number of axes.
+    # What an operator does with arrays of a dtype and a number of axes.
     const Recipe* recipe
     int ndim, rank                   # axes of arrays, and pooled ones, in the order of attributes
     int[MOST_AXES] along             # the number of a pooled axis, or -1
@@ -141,8 +141,8 @@ cdef struct Setup:
 cdef const Kind* kind_at(int kind) noexcept nogil
 cdef object setup_in(const Setup* setup)
 cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil
-cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape,
-                      int64_t* taps_of) noexcept nogil
+cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, const Py_ssize_t* strides, Request* r,
+                      Py_ssize_t* y_shape, int64_t* taps_of) noexcept nogil
 cdef bint set_up(const Request* r, int solver, int form, double share, Setup* setup) noexcept nogil
 cdef int read_request(Request* r, request, x, results, bint contiguous) except -1
 

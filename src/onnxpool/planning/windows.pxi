@@ -42,11 +42,12 @@ cdef bint resolve(const Attributes* given, int i, Py_ssize_t size, Axis* axis) n
     return out - (axis.end - axis.begin) <= MOST_BORDER
 
 
-cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request* r, Py_ssize_t* y_shape,
-                      int64_t* taps_of) noexcept nogil:
+cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, const Py_ssize_t* strides, Request* r,
+                      Py_ssize_t* y_shape, int64_t* taps_of) noexcept nogil:
     """
-    The request for a C-contiguous array of this shape, the shape of the result, and the taps of a window that can be
-    inside. Return whether planning computes its windows; other shapes, and errors, are for Python.
+    The request for an array of this shape, which is C-contiguous unless it has strides, the shape of the result, and
+    the taps of a window that can be inside. Return whether planning computes its windows; other shapes, and errors, are
+    for Python.
     """
     cdef const Recipe* recipe = given.recipe
     cdef Py_ssize_t step = recipe.itemsize, index = 8, place = 1, across = 0, most = 0
@@ -54,7 +55,8 @@ cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request*
     cdef const Axis* axis
     cdef bint picked = given.picks and given.rank, covers = given.may_cover
     cdef int a, i, y = 0
-    r.recipe, r.ndim, r.keepdims, r.contiguous, r.results = recipe, given.ndim, given.keepdims, True, 1 + recipe.indexed
+    r.recipe, r.ndim, r.keepdims, r.results = recipe, given.ndim, given.keepdims, 1 + recipe.indexed
+    r.contiguous = strides == NULL
     for a in range(given.ndim):
         r.shape[a], r.along[a], r.place[a] = shape[a], given.along[a], 0
         i = given.along[a]
@@ -78,7 +80,7 @@ cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, Request*
         return False
     taps_of[0] = <int64_t> taps
     for a in range(given.ndim - 1, -1, -1):
-        r.x[a] = step if shape[a] > 1 else 0
+        r.x[a] = 0 if shape[a] == 1 else step if strides == NULL else strides[a]
         step *= shape[a]
     step = recipe.itemsize
     for a in range(y - 1, -1, -1):
