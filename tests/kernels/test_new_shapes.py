@@ -1,4 +1,4 @@
-"""Calls of an operator on arrays of new shapes, and cut out of others, are planned in compiled code, as its plans are."""
+"""Calls of an operator on arrays of new shapes and strides are planned in compiled code, as its plans are."""
 
 import random
 
@@ -110,10 +110,11 @@ def test_new_shapes_have_the_pools_and_results_of_their_plans(seed):
             x, inputs = values(random_values, other.shape, other.dtype), further(random_values, other)
             x = laid_out(rng, x)
             pool = shapes.pool(x)
+            y, expected = operator(x, *inputs), other(x, *inputs)
             if other._picked is not None:
                 assert pool is None, other
+                assert same_bits(y, expected), (other, x.strides)
                 continue
-            y, expected = operator(x, *inputs), other(x, *inputs)
             if pool is None:
                 assert rare(other), other
                 continue
@@ -244,6 +245,24 @@ def test_pools_are_bounded():
     assert after - before < 20_000
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "int64", "bool"])
+def test_single_elements_are_copied(dtype):
+    dtype, rng = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype), np.random.default_rng(3)
+    for operator in (onnxpool.MaxPool(kernel_shape=1, strides=(2, 3), axes=(2, 3)),
+                     onnxpool.MinPool(axes=(1, 3), kernel_shape=1),
+                     onnxpool.MaxPool(axes=(0, 2), kernel_shape=(1, 1), strides=(2, 2))):
+        for side in (5, 6, 7, 8):
+            x = values(rng, (2, 3, side, 9), dtype)
+            for one in (x, x[:, :2, 1:, ::2]):
+                y, plan = operator(one), operator.plan(one.shape, one.dtype)
+                assert plan._picked is not None
+                assert same_bits(y, plan(one))
+                out = np.empty_like(y)
+                assert operator(one, out=out) is out
+                assert same_bits(out, y)
+        assert (operator._shapes.shape_of(x) is None) == (dtype.kind == "b")
+
+
 def test_what_was_learned_is_used_for_known_shapes(monkeypatch):
     from onnxpool.planning import ways
 
@@ -259,6 +278,8 @@ def test_what_was_learned_is_used_for_known_shapes(monkeypatch):
     onnxpool.clear_caches()
     try:
         assert operator._shapes.pool(x) is None
+        assert operator._shapes.pool(x[:, 1:].copy()) is not None
+        assert operator._shapes.pool(x[:, 1:]) is not None
         operator(x)
         pools = operator._recent()._pools
         assert [pool.setup for pool in pools.values()] == [layout.setup_of(request, *memory, way)]

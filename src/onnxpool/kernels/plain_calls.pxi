@@ -130,6 +130,9 @@ cdef class PlainPool:
     cdef bint serial              # whether a second thread brings no gain
     cdef bint strided             # whether x has gaps between its elements
     cdef bint converts            # whether the elements of x are first converted to the dtype of the result
+    cdef bint picks               # whether results are elements of x, which NumPy copies:
+    cdef Py_ssize_t* kept         # the axes of x that the result has,
+    cdef Py_ssize_t* steps        # and the distances of those elements along them
     cdef Template template        # that of a pool by shape,
     cdef int64_t taps             # and the taps of its windows
     cdef int ndim, y_ndim, typenum, y_typenum
@@ -141,10 +144,11 @@ cdef class PlainPool:
                   int typenum, Py_ssize_t itemsize) except -1:
         cdef Py_ssize_t* strides
         self.pool, self.ndim, self.y_ndim, self.typenum, self.y_typenum = pool, ndim, y_ndim, typenum, typenum
-        self.x_shape = <Py_ssize_t*> malloc((2 * ndim + 3 * y_ndim + 1) * sizeof(Py_ssize_t))
+        self.x_shape = <Py_ssize_t*> malloc((2 * ndim + 5 * y_ndim + 1) * sizeof(Py_ssize_t))
         if self.x_shape == NULL:
             raise MemoryError("onnxpool: cannot allocate memory for a plan")
         self.y_shape, strides = self.x_shape + ndim, self.x_shape + ndim + y_ndim
+        self.kept, self.steps = strides + ndim + 2 * y_ndim, strides + ndim + 3 * y_ndim
         memcpy(self.x_shape, x_shape, ndim * sizeof(Py_ssize_t))
         memcpy(self.y_shape, y_shape, y_ndim * sizeof(Py_ssize_t))
         self.x = Operand(NULL, strides, ndim, itemsize, False)
@@ -199,6 +203,9 @@ cdef class PlainPool:
     cdef bint run(self, cnp.ndarray x, results, int threads, const Scales* scales) except -1:
         """Reduce x into `results`. Return whether the sum of valid elements overflowed: then, Python mends it."""
         cdef Operands operands
+        if self.picks:
+            self.pick(x, results)
+            return False
         if self.converts:
             x = cnp.PyArray_Cast(x, self.y_typenum)
         memset(&operands, 0, sizeof(Operands))
@@ -214,6 +221,16 @@ cdef class PlainPool:
         if self.quantised:
             operands.scales = scales[0]
         return self.pool._run(&operands, threads)
+
+    cdef int pick(self, cnp.ndarray x, cnp.ndarray y) except -1:
+        """Copy elements of x, from the first on."""
+        cdef Py_ssize_t[MOST_AXES] strides
+        cdef int a
+        for a in range(self.y_ndim):
+            strides[a] = self.steps[a] * x.strides[self.kept[a]]
+        elements = cnp.PyArray_New(cnp.ndarray, self.y_ndim, <cnp.npy_intp*> self.y_shape, self.typenum,
+                                   <cnp.npy_intp*> strides, cnp.PyArray_DATA(x), 0, 0, None)
+        return cnp.PyArray_CopyInto(y, elements)
 
     cdef int read(self, tuple inputs, Scales* scales, plan) except -1:
         """Recall the parameters of these scales and zero points, or make them as the plan or the template does."""
@@ -367,6 +384,15 @@ def renew_shapes():
     generation += 1
 
 
+cdef void set_steps(const Request* request, Py_ssize_t* kept, Py_ssize_t* steps) noexcept:
+    """Set the axes of X that the result has, and the strides of windows along them."""
+    cdef int a, y = 0
+    for a in range(request.ndim):
+        if request.along[a] < 0 or request.keepdims:
+            kept[y], steps[y] = a, request.windows[request.along[a]].stride if request.along[a] >= 0 else 1
+            y += 1
+
+
 cdef class Template:
     """
     What an operator does with arrays of a dtype and a number of axes.
@@ -396,12 +422,14 @@ cdef class Template:
         Whether the reduction is another one if the only window is the whole array.
     most_taps, most_divisor : float
         The largest numbers of a window for which the reducer is right.
+    is_learned : callable
+        Whether there is a measurement, which Python looks up, for a form and the strides of X and of results.
     maker : callable, optional
         Reads the further inputs of a quantised operator. It returns a function that makes a rule from the taps of a
         window.
     """
     cdef Reducer reducer
-    cdef object maker
+    cdef object maker, is_learned
     cdef Quantisation last           # of the last call
     cdef Attributes given
     cdef int typenum, y_typenum
@@ -410,10 +438,10 @@ cdef class Template:
 
     def __cinit__(self, Reducer reducer not None, dtype, result, Py_ssize_t most_converted, order, pooled, windows,
                   str mode, *, bint keepdims, bint ceil_mode, bint counts_pads, bint picks, bint fills, bint may_cover,
-                  double most_taps, double most_divisor, maker):
+                  double most_taps, double most_divisor, maker, is_learned):
         cdef Attributes* given = &self.given
         cdef int i, a
-        self.reducer, self.maker, self.itemsize = reducer, maker, dtype.itemsize
+        self.reducer, self.maker, self.is_learned, self.itemsize = reducer, maker, is_learned, dtype.itemsize
         self.typenum, self.y_typenum, self.most_converted = dtype.num, result.num, most_converted
         self.converts = dtype != result
         given.recipe, given.ndim, given.rank = &reducer.recipe, len(order), len(pooled)
@@ -429,17 +457,19 @@ cdef class Template:
             given.kernel[i], given.stride[i], given.dilation[i] = kernel, stride, dilation
             given.pad[i], given.pad_end[i] = pad, pad_end
 
-    cdef PlainPool pool_of(self, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t serial_bytes):
+    cdef PlainPool pool_of(self, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t serial_bytes,
+                           bint learned):
         """The pool for arrays of a shape, and of these strides unless they are C-contiguous. None if Python has to plan
-        it. A call on less than `serial_bytes` gains nothing from a second thread."""
+        it. A call on less than `serial_bytes` gains nothing from a second thread. `learned` says whether there are
+        measurements."""
         cdef Request request
         cdef Setup setup
         cdef Py_ssize_t[MOST_AXES] y_shape
         cdef double elements = 1
         cdef int64_t taps
-        cdef Pool pool
+        cdef Pool pool = None
         cdef PlainPool plain
-        cdef bint solved
+        cdef bint solved, picked = False
         cdef float_state saved
         cdef int a
         for a in range(self.given.ndim):
@@ -448,20 +478,39 @@ cdef class Template:
             return None
         with nogil:
             saved = enter_default_floats()
-            solved = (resolve_all(&self.given, shape, strides, &request, y_shape, &taps)
-                      and set_up(&request, ANY, ANY, 1, &setup))
+            solved = resolve_all(&self.given, shape, strides, &request, y_shape, &taps, &picked)
+            if not picked:
+                solved = solved and set_up(&request, ANY, ANY, 1, &setup)
             leave_default_floats(saved)
-        if not solved:
+        if not solved or (picked and self.typenum == cnp.NPY_BOOL):  # the byte 1 for any but 0
             return None
-        pool, plain = Pool.__new__(Pool), PlainPool.__new__(PlainPool)
-        pool._set_up(&setup, self.given.recipe)
+        if learned and not picked and self.has_learned(&request):
+            return None
+        plain = PlainPool.__new__(PlainPool)
+        if not picked:
+            pool = Pool.__new__(Pool)
+            pool._set_up(&setup, self.given.recipe)
         plain._set(pool, request.ndim, shape, request.y_ndim, y_shape, self.typenum, self.given.recipe.itemsize)
         plain.strided, plain.y_typenum, plain.converts = strides != NULL, self.y_typenum, self.converts
         if strides != NULL:
             memcpy(<Py_ssize_t*> plain.x.strides, strides, request.ndim * sizeof(Py_ssize_t))
+        if picked:
+            plain.picks = True
+            set_steps(&request, plain.kept, plain.steps)
         plain.indexed, plain.serial = self.given.recipe.indexed, elements * self.itemsize < serial_bytes
         plain.quantised, plain.template, plain.taps = self.maker is not None, self, taps
         return plain
+
+    cdef bint has_learned(self, const Request* request) except -1:
+        """Whether the way of a request has been measured."""
+        cdef Form[2] forms
+        cdef Problem[2] problems
+        cdef int i, k
+        problems_of(request, forms, problems)
+        results = []
+        for k in range(request.results):
+            results.append([request.y[k][i] for i in range(request.y_ndim)])
+        return self.is_learned(form_in(forms), [request.x[i] for i in range(request.ndim)], results)
 
     cdef rule_of(self, tuple inputs, int64_t taps):
         """The rule of a quantised operator for windows of so many taps."""
@@ -496,7 +545,7 @@ cdef class Shapes:
     team : callable
         The number of threads for a requested number and so many bytes.
     has_learned, has_limits : callable
-        Whether there are measurements, which Python looks up; whether limits are in force, which Python checks.
+        Whether there are measurements; whether limits are in force, which Python checks.
     """
     cdef Py_ssize_t serial_bytes
     cdef object team, has_learned, has_limits
@@ -515,7 +564,7 @@ cdef class Shapes:
         self.templates = [*self.templates, template]
 
     def pool(self, x):
-        """For tests: the pool for an array, or None."""
+        """For tests: the pool for an array. None if there is no other way than a plan, or if elements are copied."""
         cdef PlainPool plain = self.pool_of(x)
         return None if plain is None else plain.pool
 
@@ -567,9 +616,7 @@ cdef class Shapes:
                 and plain.strided == (strides != NULL)
                 and (strides == NULL or memcmp(plain.x.strides, strides, ndim * sizeof(Py_ssize_t)) == 0)):
             return plain
-        if self.has_learned():
-            return None
-        plain = template.pool_of(shape, strides, self.serial_bytes)
+        plain = template.pool_of(shape, strides, self.serial_bytes, self.has_learned())
         if plain is not None:
             with cython.critical_section(self):
                 self.pools[place] = plain
@@ -586,7 +633,7 @@ cdef class Shapes:
         for i in range(len(shape)):
             sizes[i] = shape[i]
         plain = self.find(typenum, len(shape), sizes, NULL)
-        if plain is None or plain.quantised or plain.converts:
+        if plain is None or plain.quantised or plain.converts or plain.picks:
             return None
         return plain.pool, tuple([plain.y_shape[i] for i in range(plain.y_ndim)])
 

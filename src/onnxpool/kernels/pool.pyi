@@ -56,6 +56,7 @@ class Template:
         windows: Sequence[tuple[int, int, int, int, int]] | None, mode: str, *, keepdims: bool, ceil_mode: bool,
         counts_pads: bool, picks: bool, fills: bool, may_cover: bool, most_taps: float, most_divisor: float,
         maker: Callable[[tuple[Any, ...]], Callable[[int], object]] | None,
+        is_learned: Callable[[Any, list[int], list[list[int]]], bool],
     ) -> Template: ...
 
 class Shapes:

@@ -235,7 +235,7 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
         in_order = name == "mean_in_order"
         most_taps = math.inf if in_order else short_taps(dtype)
         maker = partial(quantisation.maker, plan.label, dtype, plan._optional_zeros, in_order)
-    windows, mode, given = None, "NOTSET", attributes or {}
+    windows, mode, given, compiled = None, "NOTSET", attributes or {}, request._replace(dtype=result)
     if attributes is not None:
         kernel, strides, dilations, pads = (
             per_axis(plan.label, given, key, rank) for key in ("kernel_shape", "strides", "dilations", "pads"))
@@ -248,7 +248,8 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
         counts_pads=bool(given.get("count_include_pad")),
         picks=not reduction.indexed and (name in MERGES or (name == "mean" and counts)),
         fills=reduction.skips and name != "mean", may_cover=plan._quantised and not reduction.whole,
-        most_taps=most_taps, most_divisor=most_divisor, maker=maker)
+        most_taps=most_taps, most_divisor=most_divisor, maker=maker,
+        is_learned=lambda form, x, results: key_in(compiled, x, results, form) in learned)
 
 
 def new_shapes() -> kernels.Shapes:

@@ -56,7 +56,7 @@ cdef struct Attributes:
     int[MOST_AXES] order             # the axes as indices count them, slowest first
     int mode                         # of automatic padding
     bint whole, keepdims, ceil_mode, counts_pads
-    bint picks                       # whether results of windows of one tap are elements, which NumPy copies
+    bint picks                       # whether results of windows of one tap are elements
     bint fills                       # whether Python sets the results of windows without taps
     bint may_cover                   # whether the reduction is another one if the only window is the whole array
     double most_taps, most_divisor   # of windows whose loops are those of the recipe
@@ -139,10 +139,11 @@ cdef struct Setup:
 
 
 cdef const Kind* kind_at(int kind) noexcept nogil
+cdef object form_in(const Form* form)
 cdef object setup_in(const Setup* setup)
 cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil
 cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, const Py_ssize_t* strides, Request* r,
-                      Py_ssize_t* y_shape, int64_t* taps_of) noexcept nogil
+                      Py_ssize_t* y_shape, int64_t* taps_of, bint* are_picked) noexcept nogil
 cdef bint set_up(const Request* r, int solver, int form, double share, Setup* setup) noexcept nogil
 cdef int read_request(Request* r, request, x, results, bint contiguous) except -1
 

@@ -43,11 +43,11 @@ cdef bint resolve(const Attributes* given, int i, Py_ssize_t size, Axis* axis) n
 
 
 cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, const Py_ssize_t* strides, Request* r,
-                      Py_ssize_t* y_shape, int64_t* taps_of) noexcept nogil:
+                      Py_ssize_t* y_shape, int64_t* taps_of, bint* are_picked) noexcept nogil:
     """
-    The request for an array of this shape, which is C-contiguous unless it has strides, the shape of the result, and
-    the taps of a window that can be inside. Return whether planning computes its windows; other shapes, and errors, are
-    for Python.
+    The request for an array of this shape, which is C-contiguous unless it has strides, the shape of the result, the
+    taps of a window that can be inside, and whether results are elements. Return whether planning computes its windows;
+    other shapes, and errors, are for Python.
     """
     cdef const Recipe* recipe = given.recipe
     cdef Py_ssize_t step = recipe.itemsize, index = 8, place = 1, across = 0, most = 0
@@ -76,7 +76,8 @@ cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, const Py
             results *= y_shape[y]
             y += 1
     r.y_ndim = y
-    if picked or covers or results * 16 > MOST_RESULTS or taps > given.most_taps or divisor > given.most_divisor:
+    are_picked[0] = picked
+    if covers or results * 16 > MOST_RESULTS or taps > given.most_taps or divisor > given.most_divisor:
         return False
     taps_of[0] = <int64_t> taps
     for a in range(given.ndim - 1, -1, -1):
