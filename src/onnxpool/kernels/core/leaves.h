@@ -38,9 +38,15 @@ INLINE acc_t sum_line(const elem_t *x, ptrdiff_t n) {
     const int sign = (elem_t)-1 < 0 ? 128 : 0;
     const uint8_v flip = (uint8_v){0} + (uint8_t)sign;
     const ptrdiff_t rest = n % WIDTH;
-    uint64_v sums = {0};
+    uint64_v sums = {0}, others = {0};
     acc_t total = 0;
-    for (ptrdiff_t i = 0; i + WIDTH <= n; i += WIDTH)
+    ptrdiff_t i = 0;
+    for (; i + 4 * WIDTH <= n; i += 4 * WIDTH) { /* one register at a time takes up to 1.5 times as long (Zen 3) */
+        const elem_t *later = x + i + 2 * WIDTH;
+        sums += sum_eights(READ(uint8_v, x + i) ^ flip) + sum_eights(READ(uint8_v, x + i + WIDTH) ^ flip);
+        others += sum_eights(READ(uint8_v, later) ^ flip) + sum_eights(READ(uint8_v, later + WIDTH) ^ flip);
+    }
+    for (sums += others; i + WIDTH <= n; i += WIDTH)
         sums += sum_eights(READ(uint8_v, x + i) ^ flip);
     if (rest && n > WIDTH) {
         const uint8_v counted = READ(uint8_v, ones_and_zeros + 64 - (WIDTH - rest));
@@ -50,8 +56,8 @@ INLINE acc_t sum_line(const elem_t *x, ptrdiff_t n) {
         memcpy(&last, x, (size_t)n);
         sums += sum_eights(last ^ flip);
     }
-    for (int i = 0; i < WIDTH / 8; i++)
-        total += (acc_t)sums[i];
+    for (int lane = 0; lane < WIDTH / 8; lane++)
+        total += (acc_t)sums[lane];
     return total - (acc_t)(n * sign);
 }
 #else
