@@ -15,7 +15,7 @@ PAGES = sorted(page for page in [*ROOT.glob("*.md"), *(page for folder in ("benc
                for page in (ROOT / folder).rglob("*.md"))] if "generated" not in page.parts)
 SOURCES = sorted([*(ROOT / "docs").glob("**/*.js"), *(ROOT / "docs").glob("explorer/*.html"),
                   *(ROOT / "docs" / "_site").glob("*.py"), *(ROOT / "examples" / "gallery").glob("*.py"),
-                  *(ROOT / "src").rglob("*.py"), ROOT / "tools" / "api_texts.py", ROOT / "pyproject.toml"])
+                  *(ROOT / "src").rglob("*.py"), ROOT / "tools" / "api_texts.toml", ROOT / "pyproject.toml"])
 
 # Sites that pages link to. Add those that a new link needs; links.yml follows all links.
 HOSTS = {

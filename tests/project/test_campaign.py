@@ -6,6 +6,7 @@ import pytest
 
 from tests.campaign import faults, lines
 
+
 @pytest.mark.parametrize("fault", faults.listed(), ids=lambda fault: fault.name)
 def test_each_fault_changes_one_place(fault):
     """The text of a seeded fault occurs once in its file, and differs from what replaces it."""
