@@ -45,6 +45,6 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
     seconds = float(os.environ.get("ONNXPOOL_CAMPAIGN_SESSIONS", QUICK if quick else FULL))
     kinds, problems = graphs(seed, seconds)
     for one, lines in list(problems.items())[:20]:
-        print(f"  python tests/onnxruntime/graph_campaign.py --only {one}", *lines, sep="\n    ")
+        print(f"  python tests/onnxruntime/graph_campaign.py {one}", *lines, sep="\n    ")
     yield none("graphs with another value or error", len(problems), kinds.total(), "graphs",
                ", ".join(f"{kinds[kind]:,} {kind}" for kind in sorted(kinds)))
