@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,19 +30,88 @@ disable_warnings = no-data-collected, module-not-imported, module-not-measured, 
 exclude_also =
     raise NotImplementedError
 """
-PLACES = "[binaries]\ncython = ['cython', '--line-directives']\n"  # so that counts of C are those of Cython
+PLACE = re.compile(r'/\* "([^"]+)":(\d+)')  # Cython's comment before the C code of a line
 
 Lines = dict[str, dict[int, bool]]  # for each file, its lines of code, and whether tests ran them
 
 
-def compiled_lines(build: Build, where: Path) -> Lines:
-    """The lines of Cython and of headers, over all units. They run if they do in any copy of an inlined function."""
-    report = where / "compiled.json"
-    command("gcovr", "--root", build.tree / "src", "--gcov-ignore-errors=source_not_found",
-            "--gcov-ignore-errors=no_working_dir_found", "--merge-mode-functions=merge-use-line-min",
-            "--exclude-noncode-lines", "--json", report, build.objects)
-    files = json.loads(report.read_text(encoding="utf-8"))["files"]
-    return {file["file"]: {line["line_number"]: line["count"] > 0 for line in file["lines"]} for file in files}
+def origins(generated: Path, source: Path) -> dict[int, tuple[str, int]]:
+    """The place in Cython code of each line of C in a function. Leaving a function, and initialising a module, which is
+    done at every import or never, have none."""
+    found: dict[int, tuple[str, int]] = {}
+    files: dict[str, str | None] = {}
+    place: tuple[str, int] | None = None
+    main = next(source.rglob(f"{generated.name.partition('.')[0]}.pyx"))
+    initialises = False
+    for number, line in enumerate(generated.read_text(encoding="utf-8").splitlines(), 1):
+        match = PLACE.search(line)
+        if match and not initialises:
+            name, at = match[1], int(match[2])
+            if name not in files:
+                files[name] = file_of(name, main, source)
+            place = (files[name], at) if files[name] else None
+        elif "__pyx_pymod_exec_" in line and not line.rstrip().endswith((";", ",")):
+            initialises, place = True, None
+        elif line.startswith("}"):
+            initialises, place = False, None
+        elif "/* function exit code */" in line:
+            place = None
+        elif place is not None:
+            found[number] = place
+    return found
+
+
+def file_of(name: str, main: Path, source: Path) -> str | None:
+    """The file of the source tree that a comment of Cython names, relative to the module `main` or a folder above it;
+    None for those of other packages."""
+    if "/src/" in name:
+        name = name.partition("/src/")[2]
+    for above in (source, *main.parents[:3]):
+        if (above / name).is_file():
+            return str((above / name).relative_to(source))
+    return None
+
+
+def compiled_lines(objects: Path, source: Path) -> Lines:
+    """The lines of Cython and of headers in a source folder, over all units.
+
+    The lines of a function that is inlined count where it is inlined. A copy of its own that nothing calls tells
+    nothing, unless its lines run nowhere at all: then nobody calls the function.
+    """
+    lines: Lines = defaultdict(dict)
+    uncalled: dict[str, set[tuple[str, int]]] = defaultdict(set)  # lines of such copies
+    mapped: dict[Path, dict[int, tuple[str, int]]] = {}
+    counts = sorted(objects.rglob("*.gcda"))
+    for first in range(0, len(counts), 20):
+        documents = command("gcov", "--json-format", "--stdout", *counts[first:first + 20], cwd=objects)
+        for document in documents.splitlines():
+            for file in json.loads(document)["files"]:
+                path = (objects / file["file"]).resolve()
+                if path.suffix == ".c" and path.is_relative_to(objects):
+                    if path not in mapped:
+                        mapped[path] = origins(path, source)
+                    places = mapped[path]
+                elif path.suffix == ".h" and path.is_relative_to(source):
+                    places = {line["line_number"]: (str(path.relative_to(source)), line["line_number"])
+                              for line in file["lines"]}
+                else:
+                    continue
+                called = {function["name"] for function in file["functions"] if function["execution_count"]}
+                own = {function["name"] for function in file["functions"]}
+                for line in file["lines"]:
+                    if line["line_number"] not in places:
+                        continue
+                    name, number = places[line["line_number"]]
+                    function = line.get("function_name", "")
+                    if function in own - called:
+                        uncalled[function].add((name, number))
+                    else:
+                        lines[name][number] = lines[name].get(number, False) or line["count"] > 0
+    for copies in uncalled.values():
+        if not any(lines[name].get(number) for name, number in copies):
+            for name, number in copies:
+                lines[name].setdefault(number, False)
+    return lines
 
 
 def python_lines(data: Path, settings: Path, package: Path, folder: Path) -> Lines:
@@ -103,14 +174,12 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
             lines = {name: python[f"onnxpool/{name}"] for name in QUICK_MODULES}
             yield figure("lines of the validator that some of its tests run", lines, summary, QUICK_LEAST)
             return
-        machine = where / "cython.ini"
-        machine.write_text(PLACES, encoding="utf-8")
-        build = Build(where, "-Db_coverage=true", f"--native-file={machine}")
+        build = Build(where, "-Db_coverage=true")
         for counts in build.objects.rglob("*.gcda"):
             counts.unlink()
         python, summary = measure(build, build.site / "onnxpool", where, ["tests", f"--hypothesis-seed={seed}"])
         yield figure("lines of Python that tests run", python, summary)
-        compiled = compiled_lines(build, where)
+        compiled = compiled_lines(build.objects.resolve(), (build.tree / "src").resolve())
         yield figure("lines of Cython that tests run",
                      {name: lines for name, lines in compiled.items() if not name.endswith(".h")})
         yield figure("lines of C headers that tests run",
