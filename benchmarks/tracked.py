@@ -1,7 +1,7 @@
 """
 The pools whose history is published: some of each family, few enough to be measured for many commits.
 
-`python -m benchmarks.history` measures them, with `overhead`. All use one thread, which can be bound to a processor.
+All use one thread, which can be bound to a processor. docs/benchmarking.md says how they are measured.
 """
 
 from .once import OneSetup

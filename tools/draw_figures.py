@@ -4,9 +4,9 @@ Draw the figures of docs/performance.md and README.md from measured data: docs/i
     python tools/draw_figures.py [--check]
 
 The data are the rows of benchmarks/results/zen5.md, which the race writes, and benchmarks/results/figures.json, which
-`tools/measure_figures.py` writes. Each figure holds a digest of its data, and --check only reports figures of
-other data. Figures have colours for light and dark pages, and are narrow, so that a phone shows readable letters. The
-script needs matplotlib.
+`python -m benchmarks.compare.figures` writes. Each figure holds a digest of its data, and --check only reports figures
+of other data. Figures have colours for light and dark pages, and are narrow, so that a phone shows readable letters.
+The script needs matplotlib.
 """
 
 import argparse

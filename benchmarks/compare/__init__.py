@@ -1,5 +1,5 @@
 """Comparisons of onnxpool with other packages: `python -m benchmarks.compare.arrays`, `.ndimage`,
-`.labelled` and `.chunked`.
+`.labelled`, `.chunked` and `.figures`.
 
 Each task has several ways, the first of which is onnxpool's. Ways take turns, so that all meet the same noise, and the
 shortest time of each counts. Memory is the peak of what NumPy allocates besides the input, including the result.

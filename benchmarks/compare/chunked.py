@@ -1,18 +1,14 @@
 """Time pools of dask arrays against dask's coarsen, dask-image and map_overlap, and measure the memory of workers.
 
     python -m benchmarks.compare.chunked ways        # the table of docs/dask.md; needs dask-image
-    python -m benchmarks.compare.chunked workers     # the runs of docs/scaling.md, next to predictions of the model
     python -m benchmarks.compare.chunked memory      # the memory of two workers with a limit
 
 Everything runs on the cores that the process may use: `taskset` selects them.
 """
 
 import argparse
-import os
 import resource
-import runpy
 import time
-from pathlib import Path
 from typing import Any
 
 import dask
@@ -20,13 +16,9 @@ import dask.array as da
 import numpy as np
 from scipy import ndimage
 
-import onnxpool
 import onnxpool.dask as pools
 
-from . import Ways, compare, head, introduce, shortest, shown
-
-SHARED = len(os.sched_getaffinity(0)) == 1  # all workers share one core
-MODEL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "model_scaling.py"))
+from . import Ways, compare, head, introduce, shown
 
 
 def summed(y: Any) -> Any:
@@ -90,44 +82,6 @@ def cluster(workers: int, limit: str = "2GiB") -> Any:
                                memory_limit=limit, silence_logs=50))
 
 
-def rate_of(size: int, given: dict[str, Any]) -> list[float]:
-    """The times, in seconds per byte, to generate, join and pool, on one core."""
-    block = np.full((size, size), 1.5, np.float32)
-    target = np.empty_like(block)
-    op = onnxpool.AveragePool(**given, axes=(0, 1))
-    return [spent / block.nbytes for spent in shortest([
-        lambda: np.full((size, size), 1.5, np.float32), lambda: np.copyto(target, block),
-        lambda: op(block, num_threads=1)])]
-
-
-def workers() -> None:
-    """Print measured times with one and two workers, and predicted ones."""
-    head("workers", "array", "chunk", "windows", "tasks", "predicted s", "measured s", "error", left=4)
-    for count in (1, 2):
-        with cluster(count) as client:
-            small = da.ones(1000, chunks=1)
-            client.compute(small.sum()).result()
-            per_task = shortest([lambda client=client, small=small: client.compute(small.sum()).result()])[0] / 1300
-            for size, chunk, given in [(16_000, 2000, {"kernel_shape": 4, "strides": 4}),
-                                       (16_000, 2000, {"kernel_shape": 3, "pads": 1}),
-                                       (3000, 250, {"kernel_shape": 4, "strides": 4}),
-                                       (3000, 250, {"kernel_shape": 3, "pads": 1})]:
-                x = source((size, size), chunk)
-                y = summed(pools.average_pool(x, **given, axes=(0, 1)))
-                lines = [MODEL["Line"](sizes, given["kernel_shape"], given.get("strides", 1), 1,
-                                       (given.get("pads", 0),) * 2) for sizes in x.chunks]
-                cost = MODEL["count"](lines, 4)
-                load, join, pool = rate_of(chunk, given)
-                rates = MODEL["Rates"](load, join if cost.tasks > cost.pools else 0.0, pool, join, 0.0, per_task)
-                told = MODEL["predict"](cost, rates, count, x.npartitions)
-                shared = (count if SHARED else 1)
-                predicted = told["scheduler"] + shared * (told["load"] + told["join"] + told["pool"] + told["move"])
-                (spent,) = shortest([lambda client=client, y=y: client.compute(y).result()])
-                shown(count, f"{size}x{size}", f"{chunk}x{chunk}",
-                      f"{given['kernel_shape']}, stride {given.get('strides', 1)}", cost.tasks, f"{predicted:.2f}",
-                      f"{spent:.2f}", f"{predicted / spent - 1:+.0%}")
-
-
 def memory() -> None:
     """Print the memory of two workers that pool arrays of several sizes."""
     head("array", "GiB", "chunks", "peak memory per worker, MiB", "s", left=1)
@@ -144,6 +98,6 @@ def memory() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("ways", "workers", "memory"))
+    parser.add_argument("what", choices=("ways", "memory"))
     dask.config.set({"distributed.worker.multiprocessing-method": "spawn"})
-    {"ways": ways, "workers": workers, "memory": memory}[parser.parse_args().what]()
+    {"ways": ways, "memory": memory}[parser.parse_args().what]()

@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("fuzz", "relations", "replays", "accuracy", "history", "malformed", "guards", "routes", "reproducibility",
+PARTS = ("fuzz", "relations", "accuracy", "malformed", "guards", "routes", "reproducibility",
          "embedding", "sessions", "leaks", "memory", "slowest", "declared", "soak", "tails", "supply", "sanitizers",
          "lines", "mutation", "faults")
 

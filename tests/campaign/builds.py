@@ -66,7 +66,7 @@ class Build:
 
     def refresh(self) -> None:
         """Copy the files of the source tree that differ, so that others keep their times."""
-        files = [ROOT / "meson.build", ROOT / "meson.options", ROOT / "docs" / "onnxpool.1.in"]
+        files = [ROOT / "meson.build", ROOT / "meson.options"]
         files += [path for name in ("src", "tools") for path in (ROOT / name).rglob("*")
                   if path.is_file() and "__pycache__" not in path.parts]
         for path in files:

@@ -83,27 +83,13 @@ def touching(calls: int, seed: int) -> Iterator[Figure]:
     """Figures of what is touched at import and by calls."""
     import audited
 
-    with tempfile.TemporaryDirectory() as folder:
-        works = shutil.which("strace") and not subprocess.run(["strace", "-qq", "-o", os.devnull, "true"], check=False,
-                                                              capture_output=True).returncode
-        file = Path(folder, "trace") if works else None
-        found = audited.traced(calls, seed, str(file or ""))
-        trace = file.read_text(errors="replace") if file else ""
+    found = audited.traced(calls, seed)
     for phase in audited.PHASES:
         unknown = audited.surprises(phase, found[phase])
         show(*(f"{phase}: {text}" for text in unknown))
         count, cases = (1, "import") if phase == "import" else (found["results"] + found["errors"], "calls")
         yield none(f"undocumented events of audit hooks ({phase})", len(unknown), count, cases,
                    f"{len(found[phase])} documented ones")
-    if not trace:
-        show("system calls were not traced: there is no strace, or it must not trace")
-        return
-    seen = audited.system_calls(trace)
-    unknown = [f"{phase}: {line}" for phase, lines in seen.items() for line in lines if not audited.expected(line)]
-    show(*unknown[:20])
-    total = sum(sum(lines.values()) for lines in seen.values())
-    yield none("undocumented system calls for files, networks or processes", len(unknown), total, "such calls",
-               f"{sum(seen['calls'].values())} of them in calls after the first ones")
 
 
 def run_quietly(*command: str, **how: Any) -> str:

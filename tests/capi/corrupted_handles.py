@@ -19,7 +19,7 @@ sys.path[:0] = [str(FOLDER / name) for name in ("helpers", "oracle", "../conform
 import native  # noqa: E402
 import numpy as np  # noqa: E402
 from calls import INDICES, POOLS, QLINEAR, SLIDING, SeededChoices, draw_pool  # noqa: E402
-from corruption import CORRUPTIONS, NUMBERS, SLOTS, describe, parser_of, repeat  # noqa: E402
+from corruption import CORRUPTIONS, NUMBERS, SLOTS, describe, parser_of, repeat, same  # noqa: E402
 from onnxpool_conformance.oracle import DTYPES, LP, GeometryError  # noqa: E402
 from tolerance import judge  # noqa: E402
 from truths import truths  # noqa: E402
@@ -310,16 +310,6 @@ def run(choices, call, plan, further, handle, x_place, y_place, i_place, legal):
     except GeometryError as error:
         return f"a result where the oracle refuses: {error}", ""
     return next((problem for _, problem in judged if problem), None), "result that the oracle confirms"
-
-
-def same(one, other):
-    """Whether arrays have the same bits, but for the bits of NaN."""
-    if one.tobytes() == other.tobytes():
-        return True
-    if one.dtype.kind not in "fV":
-        return False
-    one, other = (array.astype(np.float64) for array in (one, other))
-    return bool(((one == other) & (np.signbit(one) == np.signbit(other)) | np.isnan(one) & np.isnan(other)).all())
 
 
 def numbers(further, dtype):

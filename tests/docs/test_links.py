@@ -1,4 +1,4 @@
-"""Links of the README and the pages: to headings of the repository, and to other sites."""
+"""Links of the README and the pages to headings of the repository, and links of the site. Sphinx checks the others."""
 
 import re
 from collections.abc import Iterator
@@ -10,58 +10,8 @@ from site_modules import module
 
 ROOT = Path(__file__).parents[2]
 HOME = "https://github.com/onnxpool/onnxpool"
-SITE_HOME = "https://onnxpool.github.io/onnxpool/"
 PAGES = sorted(page for page in [*ROOT.glob("*.md"), *(page for folder in ("benchmarks", "docs", "examples", "src")
                for page in (ROOT / folder).rglob("*.md"))] if "generated" not in page.parts)
-SOURCES = sorted([*(ROOT / "docs").glob("**/*.js"), *(ROOT / "docs").glob("explorer/*.html"),
-                  *(ROOT / "docs" / "_site").glob("*.py"), *(ROOT / "examples" / "gallery").glob("*.py"),
-                  *(ROOT / "src").rglob("*.py"), ROOT / "tools" / "api_texts.py", ROOT / "pyproject.toml"])
-
-# Sites that pages link to. Add those that a new link needs; links.yml follows all links.
-HOSTS = {
-    "anaconda.org", "asv.readthedocs.io", "github.com", "keepachangelog.com", "ngff.openmicroscopy.org", "onnx.ai",
-    "onnxpool.github.io", "raw.githubusercontent.com", "scientific-python.org", "www.contributor-covenant.org",
-    "www.w3.org",
-}
-ADDRESS = re.compile(r"https?://[^\s<>\"'`\])]+")
-OWN = re.compile(rf"{HOME}(?:/(?:issues|security/advisories/new|(?:blob|tree)/main/[\w./-]+(?:#[\w-]+)?))?")
-
-
-def addresses(text: str) -> Iterator[str]:
-    """The addresses of other sites in a text, without the full stop or comma that follows."""
-    for found in ADDRESS.findall(text.replace("{name}", "NAME")):
-        if "{" not in found and "$" not in found:
-            yield found.rstrip(".,;:")
-
-
-@pytest.mark.parametrize("file", [*PAGES, *SOURCES], ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_addresses_are_well_formed(file: Path) -> None:
-    """Each names a known host, securely, and a path that it may have."""
-    for address in addresses(file.read_text(encoding="utf-8")):
-        parts = urlsplit(address)
-        assert parts.hostname in HOSTS, address
-        assert parts.scheme == "https" or parts.hostname == "www.w3.org", address  # names of XML, which are no links
-        assert re.fullmatch(r"[\w.~/+%@-]*", parts.path), address
-        assert "//" not in parts.path, address
-        assert not address.startswith(HOME) or OWN.fullmatch(address), address
-
-
-def test_every_host_is_used() -> None:
-    """The list has no host that nothing links to."""
-    used = {urlsplit(address).hostname for file in [*PAGES, *SOURCES]
-            for address in addresses(file.read_text(encoding="utf-8"))}
-    assert used == HOSTS
-
-
-def test_the_site_has_the_links_of_the_readme() -> None:
-    """Those to other sites, so that links.yml, which follows the links of the site, follows these as well."""
-    def outside(page: Path) -> set[str]:
-        raw = HOME.replace("github.com", "raw.githubusercontent.com")
-        return {address for address in addresses(page.read_text(encoding="utf-8"))
-                if not address.startswith((HOME, raw, SITE_HOME))}
-
-    site = [page for page in PAGES if page.is_relative_to(ROOT / "docs") and page != ROOT / "docs" / "README.md"]
-    assert outside(ROOT / "README.md") - set().union(*map(outside, site)) == set()
 
 
 def headings(page: Path) -> set[str]:

@@ -56,7 +56,7 @@ TOUCHES = """
 import os, socket, subprocess, sys, tempfile
 import audited
 audit, found = audited.Audit(), set()
-with audit.watched("import", found):
+with audit.watched(found):
     os.environ.get("HOME"), os.getenv("PATH"), "LANG" in os.environ, list(os.environ)
     socket.socket().close()
     open(os.devnull).close()
@@ -97,12 +97,3 @@ print(onnxpool.wisdom()["processor"])
 def test_no_program_is_run_to_name_the_processor() -> None:
     """Where /proc/cpuinfo is missing or says too little, the processor has the name of its architecture."""
     assert program(NO_PROGRAM) == platform.machine()
-
-
-def test_what_belongs_to_imports_in_a_trace() -> None:
-    """Opening a module for reading is expected; writing, connecting and starting processes is not."""
-    module = json.__file__
-    assert audited.expected(f'openat(AT_FDCWD, "{module}", O_RDONLY|O_CLOEXEC) = 3')
-    for line in (f'openat(AT_FDCWD, "{module}", O_RDWR|O_CREAT) = 3', 'openat(AT_FDCWD, "/etc/passwd", O_RDONLY)',
-                 'execve("/bin/true", ["true"], 0x7ffe) = 0', "socket(AF_INET, SOCK_STREAM, IPPROTO_IP) = 3"):
-        assert not audited.expected(line)

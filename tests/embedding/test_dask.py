@@ -4,7 +4,6 @@ import math
 import os
 import pickle
 import re
-import runpy
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import cases_axes
 import numpy as np
 import pytest
 from calls import FUNCTIONS, SeededChoices, draw_pool
+from dask_costs import Line, count, count_global
 from numpy.typing import NDArray
 
 import onnxpool
@@ -29,7 +29,6 @@ da = pytest.importorskip("dask.array")
 import onnxpool.dask as pools  # noqa: E402
 
 Array = NDArray[Any]
-MODEL = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "model_scaling.py"))
 WINDOWED, WHOLE = cases_axes.WINDOWED, cases_axes.WHOLE
 NAMES = {operator: re.sub("(?<=[a-z])(?=[A-Z])", "_", operator).lower() for operator in (*WINDOWED, *WHOLE)}
 POOLS = {operator: getattr(pools, name) for operator, name in NAMES.items()}
@@ -166,9 +165,9 @@ def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -
     x = da.zeros((*map(sum, chunks), 5), dtype=np.float32, chunks=(*chunks, (2, 3)))
     y = pools.average_pool(x, **{name: value for name, value in given.items() if name != "dilations"},
                            dilations=given.get("dilations"), axes=(0, 1))
-    lines = [MODEL["Line"](sizes, given["kernel_shape"], given.get("strides", 1), given.get("dilations", 1),
-                           (given.get("pads", 0),) * 2) for sizes in chunks]
-    cost = MODEL["count"]([*lines, MODEL["Line"]((2, 3))], 4)
+    lines = [Line(sizes, given["kernel_shape"], given.get("strides", 1), given.get("dilations", 1),
+                  (given.get("pads", 0),) * 2) for sizes in chunks]
+    cost = count([*lines, Line((2, 3))], 4)
     graph = graph_of(y)
     taken = [task.args[2] for key, (task, _) in graph.items() if key[0] == y.name]
     assert (cost.tasks, cost.pools) == (len(graph), len(taken))
@@ -190,30 +189,12 @@ def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -
     assert cost.halo_bytes == cost.read_bytes - 4 * own
 
 
-def test_the_guide_says_what_the_model_does(capsys: pytest.CaptureFixture[str]) -> None:
-    """The rows of the large array in docs/scaling.md."""
-    page = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
-    row = r"^\| ([\dx]+) \| (\d), stride (\d)(, pads)? \| ([\d,]+) \| ([\d.]+) \| (\d+) \| (.*) \|$"
-    rows = re.findall(row, page, re.MULTILINE)
-    assert len(rows) == 5
-    for chunk, kernel, stride, pads, tasks, halo, workers, times in rows:
-        MODEL["main"](["--shape", "10000", "50000", "50000", "--chunk", *chunk.split("x"), "--kernel", kernel,
-                       "--stride", stride, "--pad", "1" if pads else "0", "--workers", workers])
-        said = capsys.readouterr().out
-        assert re.search(f"tasks +{tasks}\n", said)
-        moved = re.findall(r"halo_bytes +([\d,]+)", said)[0]
-        assert float(halo) == round(int(moved.replace(",", "")) / 1e12, 2)
-        spent = (float(one.replace(",", "")) for one in re.findall(r"([\d,.]+) s\b", said))
-        load, join, pool, move, _, schedule, _ = spent
-        assert [int(one) for one in times.split(" | ")] == [round(one) for one in (load, join + pool, move, schedule)]
-
-
 @pytest.mark.parametrize("n", [1, 16, 17, 300])
 def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
     """Partial results, merges, results."""
     x = da.zeros((3, 2 * n, 4), chunks=(1, 2, 4))
     y = pools.global_max_pool(x, axes=(1, 2))
-    wanted = MODEL["count_global"](x.chunks, (1, 2)) if n > 1 else 3
+    wanted = count_global(x.chunks, (1, 2)) if n > 1 else 3
     assert len(graph_of(y)) == wanted
 
 

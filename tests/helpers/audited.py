@@ -2,8 +2,7 @@
 What the library touches outside its process, as Python's audit hooks see it: python tests/helpers/audited.py 1000 7
 
 Prints JSON: the files, variables of the environment and other things that importing onnxpool touches, then the first
-call of each operator, then 1,000 random calls of seed 7, of which many are refused. Between them, the program asks for
-files whose names begin with MARK, so that a trace of its system calls can be divided in the same way.
+call of each operator, then 1,000 random calls of seed 7, of which many are refused.
 """
 
 from __future__ import annotations
@@ -15,19 +14,16 @@ import subprocess
 import sys
 import sysconfig
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-MARK = "/onnxpool-audit-"
 PHASES = ("import", "first calls", "calls")
 
 # What docs/guarantees.md says that an import touches. Calls touch nothing.
 VARIABLES = ("ONNXPOOL_ISA", "ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS", "ONNXPOOL_WISDOM", "ONNXPOOL_MAX_OUTPUT_BYTES",
              "ONNXPOOL_MAX_WORK")
 FILES = (r"/proc/self/cgroup", r"/sys/fs/cgroup/.*cpu\.(max|cfs_quota_us|cfs_period_us)")
-LOADER = (r"/etc/ld\.so\.(cache|preload)", r"/sys/devices/system/cpu/(possible|online)", r"\S*/lib[\w.+-]*\.so[\d.]*")
 DOCUMENTED = re.compile("|".join([*(f"variable {name}" for name in VARIABLES), *(f"open {path} r" for path in FILES)]))
 # Events that stay in the interpreter.
 INNER = {"array.__new__", "builtins.id", "code.__new__", "compile", "exec", "function.__new__", "marshal.load",
@@ -82,15 +78,13 @@ class Audit:
         return path.startswith((*self.folders, *packages, *found))
 
     @contextmanager
-    def watched(self, name: str, notes: set[str]) -> Iterator[None]:
-        """Note what happens in a block, between two marks."""
-        os.access(f"{MARK}{name}", os.F_OK)
+    def watched(self, notes: set[str]) -> Iterator[None]:
+        """Note what happens in a block."""
         self.notes = notes
         try:
             yield
         finally:
             self.notes = None
-            os.access(f"{MARK}end", os.F_OK)
 
 
 def surprises(phase: str, notes: set[str] | list[str]) -> list[str]:
@@ -98,39 +92,12 @@ def surprises(phase: str, notes: set[str] | list[str]) -> list[str]:
     return sorted(note for note in notes if phase != "import" or not DOCUMENTED.fullmatch(note))
 
 
-def system_calls(trace: str) -> dict[str, Counter[str]]:
-    """The calls of each phase that open files, connect or start processes, from what strace has printed."""
-    found: dict[str, Counter[str]] = {phase: Counter() for phase in PHASES}
-    phase = None
-    for line in trace.splitlines():
-        mark = re.search(rf'"{MARK}([\w-]+)"', line)
-        if mark:
-            phase = mark[1].replace("-", " ") if mark[1] != "end" else None
-        elif phase in found and not re.search(r"AT_EMPTY_PATH|CLONE_THREAD|resumed>|^\d+ +[+-]", line):
-            found[phase][re.sub(r"^(\d+ +)?", "", line)] += 1
-    return found
-
-
-def expected(line: str) -> bool:
-    """Whether a system call belongs to the import of modules, or opens what is documented."""
-    path = re.search(r'"([^"]*)"', line)
-    name = line.partition("(")[0]
-    if path is None or name not in ("open", "openat", "stat", "newfstatat", "lstat", "access", "readlink", "getcwd"):
-        return False
-    if re.search(r"O_(WR|RDWR|CREAT)", line):
-        return False
-    folders = [sys.base_prefix, sys.prefix, *filter(None, sys.path), *sysconfig.get_paths().values()]
-    return path[1].startswith(tuple(folders)) or re.fullmatch("|".join([*FILES, *LOADER]), path[1]) is not None
-
-
-def traced(calls: int, seed: int, file: str) -> dict[str, Any]:
-    """The notes of a program of its own, under strace if there is a file for its output."""
-    command = [sys.executable, __file__, str(calls), str(seed)]
-    if file:
-        command = ["strace", "-f", "-qq", "-o", file, "-e", "trace=%file,%network,%process", *command]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def traced(calls: int, seed: int) -> dict[str, Any]:
+    """The notes of a program of its own."""
+    done = subprocess.run([sys.executable, __file__, str(calls), str(seed)], capture_output=True, text=True,
+                          check=False)
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} exited with {done.returncode}\n{done.stderr[-3000:]}")
+        raise RuntimeError(f"{__file__} exited with {done.returncode}\n{done.stderr[-3000:]}")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -141,7 +108,7 @@ def main(calls: int, seed: int) -> None:
     import numpy  # noqa: F401  its import is not ours
 
     phases: dict[str, set[str]] = {phase: set() for phase in PHASES}
-    with audit.watched("import", phases["import"]):
+    with audit.watched(phases["import"]):
         import onnxpool
     import resource
 
@@ -158,7 +125,7 @@ def main(calls: int, seed: int) -> None:
              "calls": [draw_corrupted(SeededChoices(seed * 10**7 + i), WEIGHTED)[0] for i in range(calls)]}
     for phase, several in drawn.items():
         for call in several:
-            with audit.watched(phase.replace(" ", "-"), phases[phase]):
+            with audit.watched(phases[phase]):
                 try:
                     call.run(onnxpool)
                     counts["results"] += 1

@@ -1,4 +1,4 @@
-"""Real models: three of the rapidocr package, which need not be installed, and those of other packages.
+"""Real models: three of the rapidocr package, which need not be installed.
 
 Only the files of rapidocr are used, so it is installed without the packages that it needs to run.
 """
@@ -32,17 +32,3 @@ def path(name: str) -> Path:
 def load(name: str) -> onnx.ModelProto:
     """A model of the installed package."""
     return onnx.load(path(name))
-
-
-def shipped() -> list[Path]:
-    """The models with pools in installed packages: those above, the networks of onnx, and the one of ddddocr."""
-    folders = {"rapidocr": list(MODELS), "onnx": [], "ddddocr": ["common_det.onnx"]}
-    found = []
-    for package, names in folders.items():
-        try:
-            files = importlib.metadata.files(package) or []
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        found += [Path(str(file.locate())) for file in files
-                  if file.name in names or (package == "onnx" and file.match("light/light_*.onnx"))]
-    return sorted(found)

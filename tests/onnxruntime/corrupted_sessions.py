@@ -19,7 +19,7 @@ import numpy as np  # noqa: E402
 import onnxruntime  # noqa: E402
 from calls import INDICES, NHWC_MAX, QLINEAR, SeededChoices  # noqa: E402
 from calls_family import WEIGHTED  # noqa: E402
-from corruption import LARGE_RESULT, SLOTS, bad_shape, bad_value, describe, draw_corrupted, parser_of, repeat  # noqa: E402
+from corruption import LARGE_RESULT, SLOTS, bad_shape, bad_value, describe, draw_corrupted, parser_of, repeat, same  # noqa: E402
 from onnx import helper  # noqa: E402
 from sessions import NEWEST_OPSET, TYPES, feeds, node_model, options  # noqa: E402
 
@@ -196,14 +196,6 @@ def run(choices, session, call, attributes):
         if one.shape != other.shape or (math.prod(one.shape) < LARGE and not same(one, other)):
             return f"other results than Python: {one.tolist()} and {other.tolist()}"[:600], ""
     return None, "results"
-
-
-def same(one, other):
-    """Whether arrays have the same values, NaNs and signs of zero."""
-    one, other = (array.astype(np.float64) if array.dtype.kind in "fV" else array for array in (one, other))
-    if one.dtype.kind != "f":
-        return bool((one == other).all())
-    return bool(((one == other) & (np.signbit(one) == np.signbit(other)) | np.isnan(one) & np.isnan(other)).all())
 
 
 if __name__ == "__main__":

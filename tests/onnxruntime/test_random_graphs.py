@@ -17,7 +17,7 @@ def run(seeds):
 
 
 def test_random_graphs():
-    """A few graphs of every kind; `graph_campaign.py` runs any number."""
+    """A few graphs of every kind; `python -m tests.campaign sessions` runs any number."""
     failures, kinds = run(range(QUICK))
     assert failures == []
     assert kinds["the same"] > QUICK // 2

@@ -273,6 +273,16 @@ def wrong_result(call, result, shapes):
     return None if results[0].dtype == native(np.asarray(call.x).dtype) else f"dtype {results[0].dtype}"
 
 
+def same(one, other):
+    """Whether arrays have the same bits, but for the bits of NaN."""
+    if one.tobytes() == other.tobytes():
+        return True
+    if one.dtype.kind not in "fV":
+        return False
+    one, other = (array.astype(np.float64) for array in (one, other))
+    return bool(((one == other) & (np.signbit(one) == np.signbit(other)) | np.isnan(one) & np.isnan(other)).all())
+
+
 def describe(call):
     """The call without the elements of large arrays."""
     inputs = ", ".join(

@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import re
+import tomllib
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import onnxpool
-from benchmarks import memory, overhead, pooling, ratios, tracked, workloads, zoo
+from benchmarks import build, memory, overhead, pooling, ratios, tracked, workloads, zoo
 from benchmarks.once import OneSetup
 from benchmarks.race import __main__ as race
 from benchmarks.race import chance, pages, report, rounds
@@ -19,6 +21,7 @@ from benchmarks.race.peers import PEERS, missing
 from benchmarks.race.problem import Problem
 from benchmarks.workloads import WORKLOADS, Call, Workload
 
+ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("time_", "peakmem_", "track_")
 
 
@@ -161,12 +164,6 @@ def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.Capture
         assert again.times == pytest.approx({name: 1e6 * best[name] for name in again.times}, rel=0.01, abs=0.051)
         assert set(again.times) == set(best)
         assert again.speedup == (None if row.peer is None else pytest.approx(row.speedup, abs=0.0051))
-    for line in pages.summaries(page):
-        part = [row for row in rows if (row.group, *row[1:5]) == line[:5]]
-        assert line.raced == sum(row.peer is not None for row in part)
-        assert line.slower == sum(row.speedup < report.EVEN for row in part if row.peer)
-    assert sum(line.raced for line in pages.summaries(page)) == sum(row.peer is not None for row in rows)
-    assert pages.facts(page)["commit"] == json.loads(data.read_text())["facts"]["commit"]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
@@ -209,3 +206,25 @@ def test_a_close_or_unsure_race_goes_on() -> None:
     assert rounds.undecided({"onnxpool": sure, "copy": sure, "torch": [1.1, 1.1], "onednn": [9.0]}) == [
         "onnxpool", "copy", "torch"]
     assert rounds.undecided({"onnxpool": sure, "copy": [0.4, 0.5]}) == ["onnxpool", "copy"]
+
+
+def test_the_configuration_of_asv_names_this_repository() -> None:
+    """Pages link to the project and its commits, and every file that the configuration names exists."""
+    config = json.loads((ROOT / "asv.conf.json").read_text(encoding="utf-8"))
+    home = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+    assert (config["project_url"], config["show_commit_url"]) == (home, f"{home}/commit/")
+    (command,) = config["build_command"]
+    script = re.search(r"\{conf_dir\}/(\S+)", command)
+    assert script
+    assert (ROOT / script[1]).is_file()
+    assert all((ROOT / config[name]).is_dir() for name in ("benchmark_dir", "results_dir"))
+
+
+def test_old_commits_are_built_without_options_that_they_lack(tmp_path: Path) -> None:
+    """Commits that know instruction sets compile one of them; older ones get no option."""
+    native = "-Csetup-args=-Dinstruction_sets=native"
+    assert native in build.command(ROOT, tmp_path)
+    (tmp_path / "meson.options").write_text("option('openmp', type: 'feature')")
+    assert native not in build.command(tmp_path, tmp_path)
+    assert native not in build.command(tmp_path / "none", tmp_path)
+    assert build.command(Path("folder"), tmp_path)[-1] == str(Path.cwd() / "folder")  # pip takes a name for a package

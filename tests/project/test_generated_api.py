@@ -20,7 +20,8 @@ from tools import api_texts as texts
 ROOT = Path(__file__).parents[2]
 GENERATOR = "tools/generate_api.py"
 READ = ("constants.py", "dtypes.py", "errors.py", "attributes.py", "schemas.py")
-FILES = [f"src/onnxpool/{name}" for name in READ] + [GENERATOR, "tools/api_texts.py", "tools/uncompiled.py"]
+FILES = [*(f"src/onnxpool/{name}" for name in READ), GENERATOR, "tools/api_texts.py", "tools/api_texts.toml",
+         "tools/uncompiled.py"]
 PACKAGES = {"operators": onnxpool.operators, "dask": onnxpool.dask, "xarray": onnxpool.xarray}
 
 
@@ -56,8 +57,8 @@ def test_an_attribute_is_a_fact_and_a_text(copied: Path) -> None:
     """With a row in the table of versions and a text, a new attribute is in signatures, classes and docstrings."""
     changed(copied / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
             'since(19, {"dilations": PER_AXIS, "rounding": Choice("nearest", "down")}),')
-    changed(copied / "tools/api_texts.py", '    "count_include_pad": ',
-            '    "rounding": "How quotients are rounded.",\n    "count_include_pad": ')
+    changed(copied / "tools/api_texts.toml", "\ncount_include_pad = ",
+            '\nrounding = "How quotients are rounded."\ncount_include_pad = ')
 
     for name in PACKAGES:
         written = generate(copied, name)

@@ -134,22 +134,6 @@ def test_a_tag_of_another_version_is_refused() -> None:
     assert "meson.build has version" in refused.stderr
 
 
-def test_the_version_of_a_nightly_build(tmp_path: Path) -> None:
-    """The day is appended to the version, once; everything else in the file stays."""
-    file = tmp_path / "meson.build"
-    before = (ROOT / "meson.build").read_text(encoding="utf-8")
-    file.write_text(before, encoding="utf-8")
-    command = [sys.executable, str(ROOT / "tools" / "nightly_version.py"), "--file", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    after = file.read_text(encoding="utf-8")
-    (version,) = re.findall(r"^  version: '([^']+)'", after, re.MULTILINE)
-    assert re.fullmatch(re.escape(onnxpool.__version__) + r"\.dev20\d{6}", version)
-    assert after.replace(version, onnxpool.__version__) == before
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (again.returncode, file.read_text(encoding="utf-8")) == (1, after)
-
-
 def test_versions_agree() -> None:
     """CITATION.cff and CHANGELOG.md have the version of the build."""
     assert f"\nversion: {onnxpool.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

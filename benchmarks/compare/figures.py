@@ -1,17 +1,13 @@
-"""
-Measure what the figures of docs/performance.md show, and write it to benchmarks/results/figures.json.
+"""Measure what the figures of docs/performance.md show, and write it to benchmarks/results/figures.json.
 
-    python tools/measure_figures.py [PART ...]
+    taskset -c 0 python -m benchmarks.compare.figures
 
-The parts are "windows" (time against window size) and "accuracy" (error against the exact mean). Each takes about half
-a minute. Without PART, all are measured. It needs numpy, scipy, opencv-python-headless, onnx, onnxruntime and torch.
+It measures time against window size, and the error against the exact mean, in about two minutes.
 `tools/draw_figures.py` draws the figures.
 """
 
-import argparse
 import importlib.metadata
 import json
-import math
 import platform
 import time
 from collections.abc import Callable, Iterator
@@ -28,33 +24,15 @@ from scipy import ndimage
 
 import onnxpool
 
-FILE = Path(__file__).parents[1] / "benchmarks" / "results" / "figures.json"
+from . import shortest
+
+FILE = Path(__file__).parents[1] / "results" / "figures.json"
 PACKAGES = ("numpy", "scipy", "opencv-python-headless", "onnxruntime", "torch")
 MACHINE = "two-core AMD EPYC (Zen 5, AVX-512)"
 
 SIDE, KERNELS = 512, (3, 5, 7, 11, 15, 23, 31, 47, 63)
 EXPONENTS, TRIALS = range(2, 25, 2), 12
 LONGEST = 0.25  # seconds: libraries that take longer for one call are not timed with larger windows
-TURN, ENOUGH, MOST, ROUNDS = 2e-4, 0.25, 0.5, 20  # seconds of a turn, least and most of a call; least rounds
-
-
-def best(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """The shortest time of each call in microseconds. Calls take turns, in many short turns: load only adds time."""
-    times, counts, spent = dict.fromkeys(calls, math.inf), dict.fromkeys(calls, 1), dict.fromkeys(calls, 0.0)
-    rounds = 0
-    while rounds < ROUNDS or min(spent.values()) < ENOUGH:
-        rounds += 1
-        for name, call in calls.items():
-            if spent[name] > MOST and rounds > 2:
-                continue
-            start = time.perf_counter()
-            for _ in range(counts[name]):
-                call()
-            took = time.perf_counter() - start
-            spent[name] += took
-            times[name] = min(times[name], took / counts[name])
-            counts[name] = max(1, int(TURN / times[name]))
-    return {name: round(1e6 * seconds, 2) for name, seconds in times.items()}
 
 
 def session(operator: str, shape: tuple[int, ...], **attributes: Any) -> Callable[[Any], Any]:
@@ -94,9 +72,10 @@ def windows() -> Iterator[dict[str, Any]]:
             results = [call() for name, call in ways.items() if (kind, name) not in slow]
             for result in results[1:]:
                 np.testing.assert_allclose(np.squeeze(result), results[0], rtol=1e-3)
-            times = best({name: call for name, call in ways.items() if (kind, name) not in slow})
-            slow |= {(kind, name) for name, us in times.items() if us > 1e6 * LONGEST}
-            yield {"kind": kind, "k": k, "us": times}
+            timed = {name: call for name, call in ways.items() if (kind, name) not in slow}
+            times = dict(zip(timed, shortest([*timed.values()]), strict=True))
+            slow |= {(kind, name) for name, seconds in times.items() if seconds > LONGEST}
+            yield {"kind": kind, "k": k, "us": {name: round(1e6 * seconds, 2) for name, seconds in times.items()}}
 
 
 def accuracy() -> Iterator[dict[str, Any]]:
@@ -122,29 +101,13 @@ def accuracy() -> Iterator[dict[str, Any]]:
         yield {"n": n, "units": {name: round(error, 3) for name, error in worst.items()}}
 
 
-PARTS = {"windows": windows, "accuracy": accuracy}
-
-
-def main() -> None:
-    """Measure the parts, and keep the others."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", choices=[*PARTS, []], help=", ".join(PARTS))
-    parts = parser.parse_args().parts or list(PARTS)
+if __name__ == "__main__":
     cv2.setNumThreads(1)
     torch.set_num_threads(1)
-    data = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    for part in parts:
-        start = time.perf_counter()
-        data[part] = list(PARTS[part]())
-        print(f"{part}: {time.perf_counter() - start:.1f} s")
-    data["machine"] = MACHINE
-    data["date"] = time.strftime("%Y-%m-%d")
-    data["versions"] = {"python": platform.python_version(), "onnxpool": onnxpool.__version__,
-                        **{package: importlib.metadata.version(package) for package in PACKAGES}}
+    data = {"windows": list(windows()), "accuracy": list(accuracy()), "machine": MACHINE,
+            "date": time.strftime("%Y-%m-%d"),
+            "versions": {"python": platform.python_version(), "onnxpool": onnxpool.__version__,
+                         **{package: importlib.metadata.version(package) for package in PACKAGES}}}
     lines = [f'"{name}": [\n  ' + ",\n  ".join(map(json.dumps, value)) + "\n]" if isinstance(value, list)
              else f'"{name}": {json.dumps(value)}' for name, value in sorted(data.items())]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
