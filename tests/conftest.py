@@ -23,8 +23,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # network nor a compiler. Together they take about a minute.
 PACKAGING = [HERE / folder / f"test_{name}.py" for folder, names in {
     "embedding": ("imports", "thread_counts"),
-    "kernels": ("attributes_of_2_to_60", "disjoint_windows", "exceptions", "normal_form", "order_of_whole_channels",
-                "rows_of_every_length", "separable_inputs", "signs_of_zeros", "strided_views", "subnormals"),
+    "kernels": ("attributes_of_2_to_60", "exceptions", "geometries", "order_of_whole_channels", "strided_views",
+                "subnormals"),
     "operators": ("attributes_by_name", "hints", "pictures", "remembered_operators", "second_calls", "ways_out"),
     "oracle": ("agreement",),
     "project": ("wheel",),

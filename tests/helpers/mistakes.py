@@ -172,14 +172,14 @@ CASES = {
     "W01": Case("a maximum of no elements is -inf, or the least integer",
                 decided("empty 1x1 dilated *", "empty between dilated taps *")
                 + unusual("no_element_between_taps", "only_a_window_in_the_padding")
-                + named("kernels/test_windows_around_all_elements", "test_maxima_have_no_index")),
+                + named("kernels/test_geometries", "test_geometry", "a tap before all elements *-max*")),
     "W02": Case("its index is -1, which MaxUnpool refuses",
                 indexed("test_value", "empty window*") + indexed("test_empty_window_value")
                 + unpooled("test_index_of_an_empty_window_is_refused")),
     "W03": Case("a mean of no elements is NaN, 0 if it counts padding, and the zero point if it is quantised",
                 decided("empty windows avg", "empty windows cip", "empty 1x1 dilated avg", "empty 1x1 dilated cip")
                 + quantised("test_value", "empty windows*")
-                + named("kernels/test_windows_around_all_elements", "test_sums_are_a_zero_without_a_sign")),
+                + named("kernels/test_geometries", "test_geometry", "a tap before all elements *-mean*")),
     "W04": Case("a last window that would start in the end padding is dropped",
                 decided("ceil drop *") + unusual("a_window_that_starts_in_the_end_padding")
                 + quantised("test_value", "ceil drops the last window")),
@@ -201,9 +201,9 @@ CASES = {
     "V01": Case("a NaN is the maximum at every position, for every width, with indices and without",
                 decided("NaN at *", "NaN 2x2 *") + indexed("test_nan_and_peak_at_every_lane")
                 + named("operators/test_decisions", "test_nan_in_every_channel")
-                + named("kernels/test_special_values_in_every_lane", "test_windows_over_channels")
-                + named("kernels/test_special_values_in_every_lane", "test_windows_over_rows")
-                + named("kernels/test_special_values_in_every_lane", "test_global_maximum_of_neighbours")),
+                + named("kernels/test_geometries", "test_every_number_of_channels")
+                + named("kernels/test_geometries", "test_rows_of_every_length")
+                + named("kernels/test_geometries", "test_every_number_of_places_and_channels")),
     "V02": Case("windows of NaNs, or of -inf, have the index of an element",
                 decided("all NaN *", "all -inf *", "-inf and NaN *") + indexed("test_value", "all NaN-*", "all -inf-*")
                 + named("oracle/test_relations", "test_relation", "places")),
@@ -214,8 +214,7 @@ CASES = {
                 named("kernels/test_subnormals", "test_subnormals_whatever_the_caller_flushes")
                 + named("embedding/test_embedding", "test_float_state")),
     "V06": Case("neither the order of channels nor the other images of a batch change a bit",
-                named("kernels/test_reproducible", "test_channel_order_gives_the_same_bits")
-                + named("kernels/test_reproducible", "test_batch_split_gives_the_same_bits")
+                named("kernels/test_geometries", "test_geometry")
                 + regions("test_regions_are_independent")),
     "U01": Case("values go where their indices say", unpooled("test_value", "corners-*")),
     "U02": Case("an index outside the result is refused before anything is written",
@@ -291,14 +290,14 @@ CASES = {
                 + named("operators/test_decisions", "test_quantised*")),
     "P01": Case("no call with something wrong crashes, hangs or reads or writes other memory", CORRUPTED),
     "P02": Case("nothing beyond an array is read, whatever its length",
-                named("kernels/test_rows_of_every_length", "test_*")
-                + named("kernels/test_far_elements", "test_nothing_is_read_behind_far_planes")),
+                named("kernels/test_geometries", "test_rows_of_every_length")
+                + named("kernels/test_geometries", "test_arrays_larger_than_caches")),
     "P03": Case("errors found while several threads work arrive as exceptions",
                 unpooled("test_bad_index_is_refused") + unpooled("test_bad_index_in_a_large_input")
                 + regions("test_one_bad_region_among_many")),
     "P04": Case("only instruction sets that the processor has are used, and all of them give the same bits",
                 named("kernels/test_instruction_sets", "test_same_bits")
-                + named("kernels/test_reproducible", "test_instruction_sets_give_the_same_bits")),
+                + named("kernels/test_pinned_results", "test_results_are_those_of_the_file")),
     "P05": Case("shapes are computed by the same checks as results",
                 named("embedding/test_side_effects", "test_plans_and_output_shapes_agree_with_calls")
                 + inputs("test_empty_axis_beside_huge_ones_is_refused")),
@@ -308,7 +307,7 @@ CASES = {
     "P07": Case("plans refuse arrays of another shape",
                 named("embedding/test_side_effects", "test_plans_refuse_other_arrays")),
     "P08": Case("results do not depend on what memory held before",
-                named("kernels/test_separable_inputs", "test_*")
+                named("kernels/test_geometries", "test_geometry")
                 + named("kernels/test_instruction_sets", "test_same_bits")),
 }
 
