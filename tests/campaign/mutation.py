@@ -30,7 +30,7 @@ MODULES = ("attributes", "parts", "places", "schemas", "windows", "planning.cutt
 TESTS = ("tests/operators", "tests/oracle", "tests/kernels", "tests/embedding/test_limits.py")
 QUICK_MODULES = ("windows",)
 QUICK_TESTS = ("tests/operators/test_errors_of_attributes.py", "tests/oracle/test_windows_of_an_axis.py",
-               "tests/operators/test_parts.py", "tests/kernels/test_tiles.py", "tests/embedding/test_limits.py")
+               "tests/operators/test_parts.py", "tests/kernels/test_choices.py", "tests/embedding/test_limits.py")
 QUICK, FULL = 10, 200
 LEAST, QUICK_LEAST = 90, 70  # percent; ten mutants say little
 CONTROL = 50  # tests that are run without a mutant, to see that they pass in this way, too
