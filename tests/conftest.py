@@ -54,8 +54,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose cases at random, with their names as seeds, and at least one of each test."""
+    """Choose cases at random, with their names as seeds, and at least one of each test. Those that a mark leaves out of
+    the default run count as slow."""
     share = config.getoption("--one-in")
     drawn = {item: random.Random(item.nodeid).random() for item in items}
     for _, cases in itertools.groupby(items, lambda item: item.nodeid.partition("[")[0]):
@@ -63,6 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in others:
             if drawn[item] >= 1 / share:
                 item.add_marker(pytest.mark.skip(reason=f"about one in {share} cases runs"))
+            if (mark := item.get_closest_marker("one_in")) and drawn[item] >= 1 / mark.args[0]:
+                item.add_marker("slow")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

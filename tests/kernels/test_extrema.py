@@ -17,7 +17,7 @@ pytestmark = pytest.mark.smoke
 
 FENCE = 4096  # bytes beyond scratch memory that are watched
 ROUTES = [None, *(row["name"] for row in kernels.routes())]
-CASES = 1500
+CASES = 500
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_every_route_gives_the_extrema():
                 first = bits
             ran.update((case.x.dtype.kind, pool.setup.solver) for pool in plan._pools.values())
     for kind, route in itertools.product("biufmM", ("whole", "ordered", "direct", "passes")):
-        assert ran[kind, route] > 10, (kind, route)
+        assert ran[kind, route] > 2, (kind, route)
 
 
 def extreme(name, x, axis=None):

@@ -209,11 +209,10 @@ VIEWS = {
 class Call:
     """A reduction of windows, or of whole channels, for one dtype."""
 
-    def __init__(self, kind, windows, dtype):
+    def __init__(self, kind, windows, dtype, **others):
         self.kind, self.dtype, self.windows = kind, dtype, dict(windows)
-        self.operator, self.more, _ = (WHOLE if kind in WHOLE else KINDS)[kind]
-        if "dtype" in self.more:
-            self.more = {"dtype": dtype}
+        self.operator, more, _ = (WHOLE if kind in WHOLE else KINDS)[kind]
+        self.more = more | others | ({"dtype": dtype} if "dtype" in more else {})
         self.further = ()
         if self.operator.startswith("QLinear"):
             self.windows.pop("dilations", None)
@@ -307,7 +306,7 @@ def compare(name, kind, dtypes):
     row, number = GEOMETRIES[name], [*GEOMETRIES].index(name)
     turn = {"norm": {"p": number % 3 + 1}, "max with indices": {"storage_order": number % 2}}.get(kind, {})
     for dtype in dtypes:
-        call = Call(kind, row.windows | turn, dtype)
+        call = Call(kind, row.windows, dtype, **turn)
         planes = planes_of(row.sizes, dtype, row.distinct)
         together(call, planes, alone(call, planes), row.images, row.channels)
 

@@ -128,6 +128,7 @@ def padded_call(rng: np.random.Generator, dtype: str, counted: int) -> tuple[Cal
         "kernel_shape": kernels, "strides": strides, "pads": [*begins, *ends], "count_include_pad": counted}), along
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("counted", [1, 0])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_padding_of_any_size(dtype: str, counted: int) -> None:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.smoke
 Array = np.ndarray[Any, Any]
 FENCE = 4096  # bytes beyond scratch memory that are watched
 ROUTES = [None, *(row["name"] for row in kernels.routes())]
-CASES = 400
+CASES = 120
 FUNCTIONS = ("average_pool", "max_pool", "min_pool", "lp_pool")
 WHOLE = tuple(f"global_{name}" for name in FUNCTIONS)
 
@@ -135,7 +135,7 @@ def test_every_route_leaves_nans_out():
             ran.update((case.x.dtype.name, pool.setup.solver) for pool in plan._pools.values())
     for dtype, route in itertools.product(("float16", "bfloat16", "float32", "float64"),
                                           ("whole", "ordered", "direct", "passes")):
-        assert ran[dtype, route] > 5, (dtype, route)
+        assert ran[dtype, route] > 1, (dtype, route)
 
 
 @pytest.mark.slow
