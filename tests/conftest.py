@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 import signal
+import tomllib
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -30,6 +31,8 @@ PACKAGING = [HERE / folder / f"test_{name}.py" for folder, names in {
     "project": ("wheel",),
 }.items() for name in names]
 
+# Packages whose modules have other names.
+PACKAGES = {"PIL": "pillow", "cv2": "opencv-python-headless", "skimage": "scikit-image"}
 NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read_text(), re.MULTILINE))
 
 
@@ -43,14 +46,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="skip all but about one in N cases of each parametrised test, the same ones in each run")
 
 
+def way_out(module: str) -> str:
+    """The command that installs a module for which a test was skipped, if a dependency group has it."""
+    project = HERE.parent / "pyproject.toml"
+    groups = tomllib.loads(project.read_text(encoding="utf-8"))["dependency-groups"] if project.exists() else {}
+    package = PACKAGES.get(module.partition(".")[0], module.partition(".")[0]).replace("_", "-")
+    for group in sorted(groups, key=lambda group: group not in ("test", "peers")):  # these first
+        if any(isinstance(text, str) and re.split(r"[\[=<>]", text)[0].replace("_", "-") == package
+               for text in groups[group]):
+            return f": pip install --group {group}"
+    return ""
+
+
+def explained(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> None:
+    """Say how to install what a skipped test needs. With --nothing-missing, let it fail."""
+    if report.outcome != "skipped" or not isinstance(report.longrepr, tuple):
+        return
+    file, line, reason = report.longrepr
+    missing = re.search(r"could not import '([\w.]+)'|(\w+) is not installed", reason)
+    if missing and config.getoption("--nothing-missing"):
+        report.outcome, report.longrepr = "failed", f"{report.nodeid}: {reason}"
+    elif missing:
+        report.longrepr = file, line, reason + way_out(missing[1] or missing[2])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With --nothing-missing, turn skips for want of a package or a program into failures."""
     report = yield
-    if report.skipped and isinstance(report.longrepr, tuple) and item.config.getoption("--nothing-missing"):
-        reason = report.longrepr[-1]
-        if "could not import" in reason or "not installed" in reason:
-            report.outcome, report.longrepr = "failed", f"{item.nodeid}: {reason}"
+    explained(report, item.config)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+        collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    explained(report, collector.config)
     return report
 
 
