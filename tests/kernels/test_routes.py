@@ -255,6 +255,7 @@ def test_all_routes_give_the_same_bits(kind):
     assert min(ran["direct"], ran["passes"]) > PROBLEMS
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("route", WINDOWED)
 @pytest.mark.parametrize("channels", [16, 33])
 @pytest.mark.parametrize("rank", [2, 3, 4, 5])
@@ -348,7 +349,7 @@ def test_sums_have_the_order_of_the_oracle(kind):
 def test_windows_at_borders_that_read_the_same_taps(kind):
     """Taps that are further apart than windows enter and leave the array together for many windows."""
     rng, several = np.random.default_rng(len(kind)), 0
-    for problem in range(100):
+    for problem in range(40):
         rank = int(rng.integers(1, 3))
         sizes, kernel, strides = rng.integers(3, 40, rank), rng.integers(2, 6, rank), rng.integers(1, 4, rank)
         dilations = rng.integers(1, sizes)
@@ -365,13 +366,13 @@ def test_windows_at_borders_that_read_the_same_taps(kind):
         for *way, y in all_ways(kind, attributes, x, WAYS[problem % len(WAYS)]):
             assert np.array_equal(y, expected, equal_nan=True), (kind, x.shape, attributes, x.dtype, way)
         several += dilations[-1] > strides[-1]
-    assert several > 60
+    assert several > 20
 
 
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
 def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
     rng, slid = np.random.default_rng(len(kind)), 0
-    for problem in range(120):
+    for problem in range(40):
         shape, attributes = sliding_problem(rng)
         dtypes = DTYPES if kind == "max" else FLOATS
         x = values(rng, shape, dtypes[problem % len(dtypes)], odd=problem % 4 == 0)
@@ -384,7 +385,7 @@ def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
         x = to_last(x)
         plan = made(kind, attributes, last=True).plan(x.shape, x.dtype)
         slid += "slide" in planner_of(plan, x).fitting[0]
-    assert slid > 60
+    assert slid > 20
 
 
 @pytest.mark.one_in(2)
@@ -395,7 +396,7 @@ def test_rows_that_fit_into_registers(kind, dtype):
     if kind != "max" and dtype not in FLOATS:
         pytest.skip("integers have no mean")
     rng, short = np.random.default_rng(len(kind)), 0
-    for problem in range(60):
+    for problem in range(30):
         shape, attributes = short_problem(rng, dtype)
         x = values(rng, shape, dtype, odd=problem % 4 == 0)
         (*_, first), *others = all_ways(kind, attributes, x, WAYS[problem % len(WAYS)])
@@ -406,7 +407,7 @@ def test_rows_that_fit_into_registers(kind, dtype):
         plan = made(kind, attributes).plan(x.shape, x.dtype)
         short += any("short" in fitting for fitting in planner_of(plan, x).fitting)
     kept = layout.REGISTER >= 64 and (kind != "max" or dtype.itemsize > 1)
-    assert short > 15 if kept else short == 0
+    assert short > 5 if kept else short == 0
 
 
 # Windows of many taps that share few places, which `stack` reduces one by one if rows are long.
