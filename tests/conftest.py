@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 import signal
+import tomllib
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -23,13 +24,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # network nor a compiler. Together they take about a minute.
 PACKAGING = [HERE / folder / f"test_{name}.py" for folder, names in {
     "embedding": ("imports", "thread_counts"),
-    "kernels": ("attributes_of_2_to_60", "disjoint_windows", "exceptions", "normal_form", "order_of_whole_channels",
-                "rows_of_every_length", "separable_inputs", "signs_of_zeros", "strided_views", "subnormals"),
+    "kernels": ("attributes_of_2_to_60", "exceptions", "geometries", "order_of_whole_channels", "strided_views",
+                "subnormals"),
     "operators": ("attributes_by_name", "hints", "pictures", "remembered_operators", "second_calls", "ways_out"),
     "oracle": ("agreement",),
     "project": ("wheel",),
 }.items() for name in names]
 
+# Packages whose modules have other names.
+PACKAGES = {"PIL": "pillow", "cv2": "opencv-python-headless", "skimage": "scikit-image"}
 NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read_text(), re.MULTILINE))
 
 
@@ -43,19 +46,49 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="skip all but about one in N cases of each parametrised test, the same ones in each run")
 
 
+def way_out(module: str) -> str:
+    """The command that installs a module for which a test was skipped, if a dependency group has it."""
+    project = HERE.parent / "pyproject.toml"
+    groups = tomllib.loads(project.read_text(encoding="utf-8"))["dependency-groups"] if project.exists() else {}
+    package = PACKAGES.get(module.partition(".")[0], module.partition(".")[0]).replace("_", "-")
+    for group in sorted(groups, key=lambda group: group not in ("test", "peers")):  # these first
+        if any(isinstance(text, str) and re.split(r"[\[=<>]", text)[0].replace("_", "-") == package
+               for text in groups[group]):
+            return f": pip install --group {group}"
+    return ""
+
+
+def explained(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config) -> None:
+    """Say how to install what a skipped test needs. With --nothing-missing, let it fail."""
+    if report.outcome != "skipped" or not isinstance(report.longrepr, tuple):
+        return
+    file, line, reason = report.longrepr
+    missing = re.search(r"could not import '([\w.]+)'|(\w+) is not installed", reason)
+    if missing and config.getoption("--nothing-missing"):
+        report.outcome, report.longrepr = "failed", f"{report.nodeid}: {reason}"
+    elif missing:
+        report.longrepr = file, line, reason + way_out(missing[1] or missing[2])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With --nothing-missing, turn skips for want of a package or a program into failures."""
     report = yield
-    if report.skipped and isinstance(report.longrepr, tuple) and item.config.getoption("--nothing-missing"):
-        reason = report.longrepr[-1]
-        if "could not import" in reason or "not installed" in reason:
-            report.outcome, report.longrepr = "failed", f"{item.nodeid}: {reason}"
+    explained(report, item.config)
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+        collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    explained(report, collector.config)
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose cases at random, with their names as seeds, and at least one of each test."""
+    """Choose cases at random, with their names as seeds, and at least one of each test. Those that a mark leaves out of
+    the default run count as slow."""
     share = config.getoption("--one-in")
     drawn = {item: random.Random(item.nodeid).random() for item in items}
     for _, cases in itertools.groupby(items, lambda item: item.nodeid.partition("[")[0]):
@@ -63,6 +96,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in others:
             if drawn[item] >= 1 / share:
                 item.add_marker(pytest.mark.skip(reason=f"about one in {share} cases runs"))
+            if (mark := item.get_closest_marker("one_in")) and drawn[item] >= 1 / mark.args[0]:
+                item.add_marker("slow")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

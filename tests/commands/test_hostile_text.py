@@ -109,6 +109,7 @@ def test_names_in_errors(capsys, tmp_path, name):
             assert "Traceback" not in err
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("words", [
     ["NAME"], ["NAME.onnx"], ["--NAME"], ["run", "NAME"], ["check", "NAME"], ["bench", "./NAME"], ["explain", "NAME"],

@@ -100,6 +100,7 @@ def test_the_console_script():
     assert script.load() is command.main
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("start", [["-m", "onnxpool"], ["-Im", "onnxpool"], ["-monnxpool"],
                                    ["-m", "onnxpool.__main__"], [str(Path(sysconfig.get_path("scripts"), "onnxpool"))]])
 @pytest.mark.parametrize(("variable", "value"), [
@@ -124,6 +125,7 @@ def test_other_programs_get_an_import_error(start):
     assert done.stderr.splitlines()[-1].startswith("ImportError: ONNXPOOL_ISA='none' is not available here")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("words", "closed"), [("config", ">&-"), ("supported --json", ">&-"), ("config", "2>&-"),
                                                ("config", ">&- 2>&-"), ("run", "2>&-"), ("--help", ">&-")])
 def test_closed_streams_are_not_failures(words, closed):

@@ -69,6 +69,7 @@ def test_limits(where: str) -> None:
     scenario("threads", f"limits_in_{where}")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "variable",
     [

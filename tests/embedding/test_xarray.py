@@ -835,6 +835,7 @@ FUNCTIONS_OF_COORDINATES = ["mean", "median", "min", "max", "sum", "prod", "std"
                             "last", np.ptp, lambda windows, axis: np.quantile(windows, 0.25, axis=axis)]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("function", FUNCTIONS_OF_COORDINATES,
                          ids=lambda function: getattr(function, "__name__", function))
 @pytest.mark.parametrize("dtype", ["f4", "i8", "M8[s]"])

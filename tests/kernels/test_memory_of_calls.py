@@ -12,6 +12,7 @@ ODD = ("float32", "bfloat16")  # dtypes that are also tested with non-finite ele
 APART = 9973  # elements from one non-finite element to the next
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(("dtype", "odd"), [(name, odd) for name in ("float32", "bfloat16", "float64", "uint8")
                                              for odd in ((False, True) if name in ODD else (False,))])
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -33,6 +34,7 @@ def test_a_call_holds_a_mebibyte_at_most(operator: str, dtype: str, layout: str,
     assert held <= PROMISED
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("apart", ["x", "y", "x and y"])
 @pytest.mark.parametrize(("kernel", "stride", "pad"), [(2, 2, 0), (3, 2, 1), (3, 1, 1)])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

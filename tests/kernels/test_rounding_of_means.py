@@ -74,3 +74,17 @@ def test_means_are_quotients_whatever_the_number_of_taps(taps):
     assert np.array_equal(onnxpool.global_average_pool(last, channels_last=True)[0, 0], expected)
     y = onnxpool.average_pool(x[None], taps, pads=(1, 1))[0]  # divisors that differ
     assert np.array_equal(y, values[:, None] / np.array([taps - 1, taps, taps - 1], np.float32))
+
+
+@pytest.mark.parametrize("taps", range(1, 18))
+def test_every_mean_of_bytes_by_few_taps(taps):
+    """Every sum of up to 17 bytes: those of up to 16 are divided in fewer steps."""
+    sums = np.arange(255 * taps + 1)
+    x = (sums[:, None] + np.arange(taps)) // taps  # each row has one of the sums
+    assert np.array_equal(x.sum(1), sums)
+    rounded, rest = np.divmod(2 * sums + taps, 2 * taps)
+    expected = rounded - ((rest == 0) & (rounded & 1))
+    y = onnxpool.average_pool(np.ascontiguousarray(x.astype(np.uint8).T), taps, axes=0, dtype=np.uint8)
+    assert np.array_equal(y[0], expected)
+    y = onnxpool.average_pool(x.astype(np.uint8).ravel(), taps, strides=taps, axes=0, dtype=np.uint8)
+    assert np.array_equal(y, expected)

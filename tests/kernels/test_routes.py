@@ -15,19 +15,15 @@ import native
 import numpy as np
 import pytest
 from guarded import Slot
-from hypothesis import given as drawing
-from hypothesis import strategies as st
 from onnxpool_conformance.oracle import axis_windows, expect
 from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
-from slow_planner import choice, solvers
-from slow_planner import layout as planned
 from support import built_solvers, same_bits
 
 import onnxpool
-from onnxpool import base, cython_api, kernels, windows
+from onnxpool import base, cython_api, kernels
 from onnxpool.constants import FEW
 from onnxpool.onnxruntime import nodes
-from onnxpool.planning import costs, layout, planner
+from onnxpool.planning import costs, layout, planner, solvers
 from onnxpool.planning.ways import Forced
 
 pytestmark = pytest.mark.smoke
@@ -36,7 +32,7 @@ FLOATS = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32, np.f
 DTYPES = [np.dtype(t) for t in (np.int8, np.uint8)] + FLOATS
 KINDS = {"max": {}, "mean": {}, "mean with pads": {"count_include_pad": 1}, "norm 1": {"p": 1}, "norm 2": {"p": 2},
          "norm 3": {"p": 3}, "magnitude": {"p": 2**60}}
-PROBLEMS = 200  # problems of each reduction
+PROBLEMS = 60  # problems of each reduction
 WAYS = (None, "apart", None, "rows backwards", "backwards")  # memory layouts of arrays
 FENCE = 4096  # bytes beyond scratch memory that are watched
 
@@ -159,9 +155,9 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
     x = np.ones(shape, dtype)
     y = plan(x)
-    rows = planned.problems_of(plan.request, x.strides, [y.strides], True)[1][0]
     lanes = [pool.setup.form.lane.size for pool in plan._pools.values()]
-    assert lanes == [512] or (lanes == [1] and solvers.is_short(rows) and layout.REGISTER >= 64)
+    rows = layout.planner_of(plan.request, x.strides, [y.strides], True).fitting[0]
+    assert lanes == [512] or (lanes == [1] and "short" in rows and layout.REGISTER >= 64)
 
 
 @pytest.mark.parametrize(("size", "dilation", "pads", "stride"), [(6, 1, 200, 400), (16, 300, 300, 3)])
@@ -171,43 +167,6 @@ def test_channels_are_made_adjacent_where_one_solver_fits(size, dilation, pads, 
     plan = operator.plan((1, 64, size, size), np.float32)
     plan(np.ones(plan.shape, np.float32))
     assert [(pool.setup.solver, pool.setup.form.lane.size) for pool in plan._pools.values()] == [("direct", 64)]
-
-
-def read_by_tiles(axis, side):
-    """The number of elements that tiles of this many windows read, counted one by one."""
-    def places(windows):
-        return {place for i in windows for place in range(i * axis.stride - axis.pads[0], i * axis.stride
-                - axis.pads[0] + axis.span) if 0 <= place < axis.size}
-
-    tiles = [range(begin, min(axis.out, begin + side)) for begin in range(0, axis.out, side)]
-    return sum(len(places(tile)) for tile in tiles) / len(places(range(axis.out)))
-
-
-@drawing(st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
-def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
-    """The estimate is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
-    kernel = min(size, kernel)
-    axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
-    problem = solvers.Problem("mean", "float32", (axis, axis), 1, 1, 64, True, 4, 4, layout.REGISTER, False)
-    side = round(choice.TILE ** 0.5)
-    estimate = choice.halo(problem) ** 0.5
-    assert estimate == pytest.approx(read_by_tiles(axis, side), abs=axis.span / size + 1e-9)
-    if axis.out <= side:
-        assert estimate == 1
-
-
-@drawing(st.integers(1, 40), st.integers(1, 20), st.integers(1, 9), st.data())
-def test_the_mean_number_of_taps_leaves_out_padding(size, kernel, stride, data):
-    """The estimate is exact if no window lies wholly in the padding, and overhang counts as padding."""
-    pads = data.draw(st.integers(0, kernel - 1)), data.draw(st.integers(0, kernel - 1))
-    room = size + sum(pads) - kernel
-    if room < 0:
-        return
-    out = min(room // stride + 1, (size + pads[0] - 1) // stride + 1)
-    overhang = data.draw(st.booleans()) and (size + pads[0] - 1) // stride + 1 > out
-    axis = windows.Axis(size, out + overhang, kernel, stride, pads=pads)
-    counted = [axis.window(index).taps for index in range(axis.out)]
-    assert solvers.taps_inside(axis) == pytest.approx(sum(counted) / axis.out)
 
 
 @pytest.mark.parametrize(("dtype", "size", "adjacent"), [
@@ -296,6 +255,7 @@ def test_all_routes_give_the_same_bits(kind):
     assert min(ran["direct"], ran["passes"]) > PROBLEMS
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("route", WINDOWED)
 @pytest.mark.parametrize("channels", [16, 33])
 @pytest.mark.parametrize("rank", [2, 3, 4, 5])
@@ -389,7 +349,7 @@ def test_sums_have_the_order_of_the_oracle(kind):
 def test_windows_at_borders_that_read_the_same_taps(kind):
     """Taps that are further apart than windows enter and leave the array together for many windows."""
     rng, several = np.random.default_rng(len(kind)), 0
-    for problem in range(100):
+    for problem in range(40):
         rank = int(rng.integers(1, 3))
         sizes, kernel, strides = rng.integers(3, 40, rank), rng.integers(2, 6, rank), rng.integers(1, 4, rank)
         dilations = rng.integers(1, sizes)
@@ -406,13 +366,13 @@ def test_windows_at_borders_that_read_the_same_taps(kind):
         for *way, y in all_ways(kind, attributes, x, WAYS[problem % len(WAYS)]):
             assert np.array_equal(y, expected, equal_nan=True), (kind, x.shape, attributes, x.dtype, way)
         several += dilations[-1] > strides[-1]
-    assert several > 60
+    assert several > 20
 
 
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
 def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
     rng, slid = np.random.default_rng(len(kind)), 0
-    for problem in range(120):
+    for problem in range(40):
         shape, attributes = sliding_problem(rng)
         dtypes = DTYPES if kind == "max" else FLOATS
         x = values(rng, shape, dtypes[problem % len(dtypes)], odd=problem % 4 == 0)
@@ -425,9 +385,10 @@ def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
         x = to_last(x)
         plan = made(kind, attributes, last=True).plan(x.shape, x.dtype)
         slid += "slide" in planner_of(plan, x).fitting[0]
-    assert slid > 60
+    assert slid > 20
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
 def test_rows_that_fit_into_registers(kind, dtype):
@@ -435,7 +396,7 @@ def test_rows_that_fit_into_registers(kind, dtype):
     if kind != "max" and dtype not in FLOATS:
         pytest.skip("integers have no mean")
     rng, short = np.random.default_rng(len(kind)), 0
-    for problem in range(60):
+    for problem in range(30):
         shape, attributes = short_problem(rng, dtype)
         x = values(rng, shape, dtype, odd=problem % 4 == 0)
         (*_, first), *others = all_ways(kind, attributes, x, WAYS[problem % len(WAYS)])
@@ -446,7 +407,7 @@ def test_rows_that_fit_into_registers(kind, dtype):
         plan = made(kind, attributes).plan(x.shape, x.dtype)
         short += any("short" in fitting for fitting in planner_of(plan, x).fitting)
     kept = layout.REGISTER >= 64 and (kind != "max" or dtype.itemsize > 1)
-    assert short > 15 if kept else short == 0
+    assert short > 5 if kept else short == 0
 
 
 # Windows of many taps that share few places, which `stack` reduces one by one if rows are long.
@@ -463,6 +424,7 @@ APART = [  # channels, sizes, kernel, strides, dilations, pads
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("windows", APART, ids=lambda w: f"{w[0]}-{w[2]}")
 def test_windows_that_are_reduced_one_by_one(windows, dtype):

@@ -1,22 +1,15 @@
-"""Views with strided rows give the same bits as a copy."""
+"""Elements that an array repeats, by strides of 0: the same bits as for a copy."""
 
 import numpy as np
 import pytest
-from support import DTYPES, FLOATS
+from support import DTYPES
 
 import onnxpool
 
 VIEWS = {
-    "a part of every axis": lambda x: x[(slice(1, -1),) * x.ndim],
-    "every other element": lambda x: x[..., ::2],
-    "every other row": lambda x: x[..., ::2, :],
-    "backwards": lambda x: x[..., ::-1, ::-1],
-    "rows backwards": lambda x: x[..., ::-1, :],
     "the first row again and again": lambda x: np.broadcast_to(x[..., :1, :], x.shape),
     "the first element again and again": lambda x: np.broadcast_to(x[..., :1], x.shape),
     "the first plane again and again": lambda x: np.broadcast_to(x[:, :, :1], x.shape),
-    "other byte order": lambda x: x.astype(x.dtype.newbyteorder())[..., 1:, 1:] if x.dtype.kind == "f" else x[..., 1:],
-    "rows beyond a kilobyte": lambda x: np.tile(x, 60)[..., 1:-1],
 }
 
 
@@ -41,8 +34,7 @@ def pools(x, last):
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("shape", [(3, 5, 9, 11), (3, 5, 5, 6, 7), (3, 18, 7, 7), (3, 5, 6, 70), (3, 5, 5, 5, 70),
-                                   (3, 7, 7, 600)])
+@pytest.mark.parametrize("shape", [(3, 5, 9, 11), (3, 5, 5, 6, 7), (3, 18, 7, 70)])
 @pytest.mark.parametrize("last", [0, 1])
 def test_a_view_gives_the_bits_of_its_copy(view, dtype, shape, last):
     rng = np.random.default_rng(5)
@@ -52,19 +44,6 @@ def test_a_view_gives_the_bits_of_its_copy(view, dtype, shape, last):
     for pool in pools(x, last):
         y, expected = pool(x), pool(copy)
         assert y.tobytes() == expected.tobytes(), pool
-
-
-@pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("channels", [2, 3, 15, 16, 33, 70])
-@pytest.mark.parametrize("part", [np.s_[:, 2:9, 1:8], np.s_[:, 2:9], np.s_[:, :, 1:8], np.s_[..., 1:],
-                                  np.s_[:, ::2, ::2], np.s_[:, ::-1], np.s_[:, :, ::-1]], ids=str)
-def test_a_part_of_a_picture_with_channels_brought_forward_is_reduced_whole(part, channels, dtype):
-    """Few channels that are adjacent, but with gaps between rows, were once read as if there were no gaps."""
-    picture = np.random.default_rng(7).standard_normal((2, 11, 13, channels)).astype(dtype)
-    x = np.moveaxis(picture[part], -1, 1)
-    for pool in (onnxpool.GlobalMaxPool(), onnxpool.GlobalAveragePool(), onnxpool.GlobalLpPool()):
-        expected = pool(np.ascontiguousarray(x)).astype(float)
-        np.testing.assert_allclose(pool(x).astype(float), expected, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("channels_last", [False, True])

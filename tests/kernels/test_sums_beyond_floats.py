@@ -1,52 +1,13 @@
-"""Means of float32 and bfloat16 whose sums are beyond the range of a float, beside others in the same rows."""
+"""Sums beyond the range of a float, or below its precision, which are computed again."""
 
 import ml_dtypes
 import numpy as np
 import pytest
-from support import same_bits, taps, to_last
+from support import same_bits, to_first, to_last
 
 import onnxpool
 from onnxpool import base, kernels
 from onnxpool.planning.ways import Forced
-
-DTYPES = [np.dtype(t) for t in (ml_dtypes.bfloat16, np.float32)]
-CHANNELS = (1, 2, 3, 5, 17, 34)  # rows that fill registers, and rows that leave a few lanes
-
-
-def elements(rng, shape, dtype):
-    """Large elements, everywhere or only in a few places. All sums are exact, and counts are to be powers of two."""
-    large, small = np.where(rng.random(shape) < 0.8, 1.5, -1.25) * 2.0**127, rng.integers(-8, 9, shape) * 2.0**113
-    return np.where(rng.random(shape) < rng.choice([1.0, 0.3, 0.01]), large, small).astype(dtype)
-
-
-@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_sums_beyond_the_range_are_computed_again(dtype, last):
-    """Tiles hold results that are right as well, and rows whose last register is not full. None may be lost."""
-    rng = np.random.default_rng(2)
-    before, beyond = kernels.pools.tiles_computed_again(), 0
-    for kernel, stride, pad in [(2, 1, 0), (2, 2, 1), (4, 3, 1), (4, 1, 3), (8, 1, 4), (16, 16, 0)]:
-        window = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
-        for channels in CHANNELS:
-            x = elements(rng, (2, channels, *rng.integers(20, 44, 2)), dtype)
-            y = onnxpool.average_pool(to_last(x, last), **window, count_include_pad=1, channels_last=last)
-            total = sum(taps(x.astype(np.float64), **window))
-            assert same_bits(np.moveaxis(y, -1, 1) if last else y, (total / kernel**2).astype(dtype))
-            beyond += int((np.abs(total) > 2.0**128).sum())
-    assert beyond > 1000
-    assert kernels.pools.tiles_computed_again() > before
-
-
-@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_sums_of_whole_channels(dtype, last):
-    rng = np.random.default_rng(3)
-    for channels in CHANNELS:
-        for sizes in [(8, 8), (16, 8, 2), (256,), (32, 64)]:
-            x = elements(rng, (3, channels, *sizes), dtype)
-            y = onnxpool.global_average_pool(to_last(x, last), channels_last=last).reshape(3, channels)
-            assert same_bits(y, x.astype(np.float64).reshape(3, channels, -1).mean(axis=2).astype(dtype))
-
 
 STRIDED = {
     "every second column": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
@@ -98,3 +59,47 @@ def test_norms_of_tiny_and_huge_elements(dtype):
             wanted = float(x[0, 0, 0]) * 2 ** (1 / p)
             unit = max(tiny, wanted * float(limits.eps))
             assert abs(y - wanted) <= 0.51 * unit or (dtype is np.float64 and abs(y - wanted) <= 4 * unit), (p, element)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("pads", [(0, 1, 0, 0), (0, 0, 0, 1), (2, 1, 0, 0)])
+def test_a_sum_that_overflows_and_cancels_has_one_sign_of_zero(dtype, pads):
+    """Padding does not change the sign, so that parts of a result have the same bits as the whole result."""
+    top = np.finfo(dtype).max
+    x = np.array([top, top, -top, -top], dtype).reshape(1, 1, 4, 1)
+    y = onnxpool.AveragePool(kernel_shape=(4, 2), pads=pads)(x)
+    assert y.flat[-1] == 0
+    assert not np.signbit(y.flat[-1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
+    """Nor does it differ next to a window of zeros, although the powers of both sum to zero."""
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    x = np.zeros((1, 64, 6, 6), dtype)
+    x[0, 5, 2, 2] = tiny
+    if last:
+        x = to_last(x)
+    y = onnxpool.lp_pool(x, (2, 2), p=8, strides=(2, 2), channels_last=last)
+    y = to_first(y, last)
+    assert y[0, 5, 1, 1] == tiny
+    assert np.count_nonzero(y) == 1
+
+
+@pytest.mark.parametrize(("dtype", "p"), [(np.float64, 2), (np.float64, 3), (np.float64, 0.5), (np.float32, 8)])
+def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
+    """A NaN that is computed again, because of a huge element in the batch, was once the input's, with its payload."""
+    x = np.ones((2, 1, 8), dtype)
+    x.view(f"u{x.itemsize}")[0, 0, 0] = np.array(-np.nan, dtype).view(f"u{x.itemsize}") + 0x1234
+    x[1, 0, 0] = np.finfo(dtype).max
+    pool = onnxpool.LpPool(kernel_shape=2, strides=2, p=p, **({"opset": 1} if p == 0.5 else {}))
+    assert pool(x)[0].tobytes() == pool(x[:1])[0].tobytes()
+
+
+def test_the_largest_magnitude_of_negative_zeros_is_zero():
+    """GlobalLpPool-1 with p = inf: the zero that a channel begins with is not its norm."""
+    x = np.full((1, 2, 5, 7), -0.0, np.float32)
+    y = onnxpool.global_lp_pool(x, p=np.inf, opset=1)
+    assert not np.signbit(y).any()
+    assert not y.any()

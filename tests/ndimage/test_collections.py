@@ -17,6 +17,7 @@ MODES = ["reflect", "mirror", "nearest", "wrap", "constant"]
 rng = np.random.default_rng(0)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("mode", [*MODES, ("wrap", "constant")])
 @pytest.mark.parametrize("name", ndimage.__all__)
 @pytest.mark.parametrize("size", [4, 40])

@@ -16,6 +16,7 @@ REASONS = {
 REFUSED = ("is no flat rectangle", "Complex type not supported")
 
 
+@pytest.mark.slow
 def test_tests_of_scipy() -> None:
     """Those that call one of these functions pass, or are among the exceptions."""
     done = subprocess.run([sys.executable, "-m", "tests.ndimage.scipy_tests"], capture_output=True, text=True,

@@ -346,8 +346,8 @@ def check_whole_model(path, name, x, expected):
     np.testing.assert_allclose(output, expected, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name == "densenet121" else [])
-                                  for name in NAMES])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] * (name not in ("resnet50", "shufflenet"))) for name in NAMES])
 def test_the_models_of_the_onnx_package(name):
     """Whole models that onnx ships run through the Evaluator, and return the outputs that come with them."""
     path = LIGHT / f"light_{name}.onnx"

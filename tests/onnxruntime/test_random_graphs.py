@@ -6,7 +6,7 @@ import pytest
 from graph_campaign import check
 from random_graphs import draw
 
-QUICK, LONG = 120, 3000
+QUICK, LONG = 60, 3000
 
 
 def run(seeds):

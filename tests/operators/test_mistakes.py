@@ -19,6 +19,15 @@ def collected() -> list[str]:
     return [line for line in run.stdout.splitlines() if "::" in line]
 
 
+def test_every_named_test_is_defined() -> None:
+    """Somewhere in its file, whatever its cases are."""
+    for name in (name for case in CASES.values() for name in case.tests):
+        file, _, function = name.partition("[")[0].partition("::")
+        pattern = function.replace("*", r"\w*")
+        assert re.search(rf"def {pattern}\(", (ROOT / file).read_text()), name
+
+
+@pytest.mark.slow
 def test_every_named_test_exists(collected: list[str]) -> None:
     """Whether it is the name of a function, or a pattern for the names of its cases."""
     missing = [name for case in CASES.values() for name in case.tests if not chosen([name], collected)]

@@ -9,11 +9,12 @@ from relations import RELATIONS
 from strategies import DrawnChoices, pools
 
 
+@pytest.mark.parametrize("examples", [12, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", RELATIONS)
-def test_relation(name):
+def test_relation(name, examples):
     """A relation holds for random calls of every operator that it concerns, in any dtype, layout and memory."""
 
-    @settings(pools, suppress_health_check=[*HealthCheck])
+    @settings(pools, max_examples=examples, suppress_health_check=[*HealthCheck])
     @given(st.data())
     def holds(data):
         try:
