@@ -1,4 +1,4 @@
-"""The loops and tiles that are chosen for some pools and, as digests, for many random ones, by instruction set.
+"""The loops and tiles that are chosen for some pools, in a file for each instruction set.
 
     python tests/helpers/choices.py --write
 
@@ -8,10 +8,8 @@ loop by accident. Where a choice is changed on purpose, write the file again, an
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
-import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +18,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from random_plans import drawn
 
 import onnxpool
 from onnxpool import kernels
@@ -55,7 +52,6 @@ OPERATORS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float64": np.float64,
           "int8": np.int8, "uint8": np.uint8}
-RANDOM, TOGETHER, DRAWN = 40, 50, "random pools of seed"  # digests, and pools of each
 MEMORY = ("first", "last", "first, every second column", "last, every second channel")
 
 
@@ -104,31 +100,9 @@ def choice_of(plan: Any, x: Any) -> str:
     return f"{' '.join(map(str, sizes))}{' apart' * form.apart}; {'; '.join(stages)}"
 
 
-def decided(plan: Any, x: Any) -> str:
-    """The choice for a random pool: with every form, the solvers that fit it, and the cost of the usual way."""
-    if not plan._runs() or plan._by_numpy:
-        return ""
-    plan = plan._wide or plan
-    x = x if plan.dtype == x.dtype else np.empty(x.shape, plan.dtype)
-    y = plan._result(x, None, plan.result_dtype)
-    indices = plan._result(x, None, np.dtype(np.int64)) if plan.reduction.indexed else None
-    memory = plan._memory(x, y, indices)
-    planner = layout.planner_of(plan.request, *memory)
-    return repr((planner.forms, planner.fitting, planner.usual, layout.setup_of(plan.request, *memory)))
-
-
-def random_choices() -> Iterator[tuple[str, str]]:
-    """Digests of what is decided for some random pools each."""
-    for seed in range(RANDOM):
-        rng, found = random.Random(seed), hashlib.sha256()
-        for case in filter(None, (drawn(rng) for _ in range(TOGETHER))):
-            found.update(decided(*case).encode())
-        yield f"{DRAWN} {seed}", found.hexdigest()[:16]
-
-
 def choices() -> dict[str, str]:
     """What is chosen with the instruction set of this process."""
-    return {name: choice_of(plan, x) for name, plan, x in pools()} | dict(random_choices())
+    return {name: choice_of(plan, x) for name, plan, x in pools()}
 
 
 def pinned() -> dict[str, dict[str, str]]:

@@ -15,15 +15,19 @@ import native
 import numpy as np
 import pytest
 from guarded import Slot
+from hypothesis import given as drawing
+from hypothesis import strategies as st
 from onnxpool_conformance.oracle import axis_windows, expect
 from problems import adjacent_problem, random_problem, short_problem, sliding_problem, values
+from slow_planner import choice, solvers
+from slow_planner import layout as planned
 from support import built_solvers, same_bits
 
 import onnxpool
-from onnxpool import base, cython_api, kernels
+from onnxpool import base, cython_api, kernels, windows
 from onnxpool.constants import FEW
 from onnxpool.onnxruntime import nodes
-from onnxpool.planning import costs, layout, planner, solvers
+from onnxpool.planning import costs, layout, planner
 from onnxpool.planning.ways import Forced
 
 pytestmark = pytest.mark.smoke
@@ -155,9 +159,9 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
     x = np.ones(shape, dtype)
     y = plan(x)
+    rows = planned.problems_of(plan.request, x.strides, [y.strides], True)[1][0]
     lanes = [pool.setup.form.lane.size for pool in plan._pools.values()]
-    rows = layout.planner_of(plan.request, x.strides, [y.strides], True).fitting[0]
-    assert lanes == [512] or (lanes == [1] and "short" in rows and layout.REGISTER >= 64)
+    assert lanes == [512] or (lanes == [1] and solvers.is_short(rows) and layout.REGISTER >= 64)
 
 
 @pytest.mark.parametrize(("size", "dilation", "pads", "stride"), [(6, 1, 200, 400), (16, 300, 300, 3)])
@@ -167,6 +171,43 @@ def test_channels_are_made_adjacent_where_one_solver_fits(size, dilation, pads, 
     plan = operator.plan((1, 64, size, size), np.float32)
     plan(np.ones(plan.shape, np.float32))
     assert [(pool.setup.solver, pool.setup.form.lane.size) for pool in plan._pools.values()] == [("direct", 64)]
+
+
+def read_by_tiles(axis, side):
+    """The number of elements that tiles of this many windows read, counted one by one."""
+    def places(windows):
+        return {place for i in windows for place in range(i * axis.stride - axis.pads[0], i * axis.stride
+                - axis.pads[0] + axis.span) if 0 <= place < axis.size}
+
+    tiles = [range(begin, min(axis.out, begin + side)) for begin in range(0, axis.out, side)]
+    return sum(len(places(tile)) for tile in tiles) / len(places(range(axis.out)))
+
+
+@drawing(st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
+def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
+    """The estimate is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
+    kernel = min(size, kernel)
+    axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
+    problem = solvers.Problem("mean", "float32", (axis, axis), 1, 1, 64, True, 4, 4, layout.REGISTER, False)
+    side = round(choice.TILE ** 0.5)
+    estimate = choice.halo(problem) ** 0.5
+    assert estimate == pytest.approx(read_by_tiles(axis, side), abs=axis.span / size + 1e-9)
+    if axis.out <= side:
+        assert estimate == 1
+
+
+@drawing(st.integers(1, 40), st.integers(1, 20), st.integers(1, 9), st.data())
+def test_the_mean_number_of_taps_leaves_out_padding(size, kernel, stride, data):
+    """The estimate is exact if no window lies wholly in the padding, and overhang counts as padding."""
+    pads = data.draw(st.integers(0, kernel - 1)), data.draw(st.integers(0, kernel - 1))
+    room = size + sum(pads) - kernel
+    if room < 0:
+        return
+    out = min(room // stride + 1, (size + pads[0] - 1) // stride + 1)
+    overhang = data.draw(st.booleans()) and (size + pads[0] - 1) // stride + 1 > out
+    axis = windows.Axis(size, out + overhang, kernel, stride, pads=pads)
+    counted = [axis.window(index).taps for index in range(axis.out)]
+    assert solvers.taps_inside(axis) == pytest.approx(sum(counted) / axis.out)
 
 
 @pytest.mark.parametrize(("dtype", "size", "adjacent"), [
