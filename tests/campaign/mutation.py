@@ -6,11 +6,13 @@ universalmutator makes them. Some are equivalent: they change what people read, 
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,7 +28,8 @@ QUICK_TESTS = ("tests/oracle/test_windows_of_an_axis.py", "tests/operators/test_
 TESTS = (*QUICK_TESTS, "tests/operators", "tests/oracle", "tests/kernels", "tests/embedding/test_limits.py")
 QUICK, FULL = 10, 200
 LEAST, QUICK_LEAST = 80, 60  # percent; ten mutants say little
-SECONDS = 3600  # after which a mutant that does not end counts as killed
+LONGER = 10  # times the time of the code itself, after which a mutant that does not end counts as killed
+BYTES = 6 << 30  # of memory for each mutant, which may allocate without end
 
 
 class Mutant(NamedTuple):
@@ -37,8 +40,8 @@ class Mutant(NamedTuple):
     text: str
 
 
-def mutants(modules: tuple[str, ...], seed: int, count: int, where: Path) -> Iterator[Mutant]:
-    """Some of the mutants that differ in more than comments and spaces."""
+def mutants(modules: tuple[str, ...], seed: int, where: Path) -> Iterator[Mutant]:
+    """The mutants that differ in more than comments and spaces, in random order."""
     files = []
     for module in modules:
         own = where / "mutants" / module.replace("/", ".")
@@ -52,13 +55,12 @@ def mutants(modules: tuple[str, ...], seed: int, count: int, where: Path) -> Ite
             changed = ast.dump(ast.parse(text)) != ast.dump(ast.parse((ROOT / f"src/onnxpool/{module}.py").read_text()))
         except SyntaxError:
             continue
-        if changed and count:
-            count -= 1
+        if changed:
             yield Mutant(module, number, text)
 
 
-def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path) -> bool:
-    """Whether all tests pass with a mutant in the place of the module; without one, whether they pass at all."""
+def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path, limit: float | None = None) -> bool:
+    """Whether all tests pass in time with a mutant in the place of the module; without one, whether they pass."""
     import onnxpool
 
     site = where / f"{mutant.module.replace('/', '.')}-{mutant.number}" if mutant else where / "plain"
@@ -69,10 +71,11 @@ def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path) -> bool
         module.unlink()
         module.write_text(mutant.text, encoding="utf-8")
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    arguments = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]
+    arguments = ["prlimit", f"--as={BYTES}", sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
+                 "--hypothesis-seed=0", *tests]
     try:
         done = subprocess.run(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
-                              timeout=SECONDS, check=False)
+                              timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return False
     finally:
@@ -87,10 +90,12 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
     if not shutil.which("mutate"):
         raise RuntimeError("there is no universalmutator: pip install --group campaign")
     with folder("mutation") as where, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        start = time.monotonic()
         yield none("false alarms", int(not survives(None, tests, where)), 1, "run of the tests")
-        drawn = [*mutants(modules, seed, count, where)]
+        limit = LONGER * (time.monotonic() - start)
+        drawn = [*itertools.islice(mutants(modules, seed, where), count)]
         survivors = [mutant for mutant, survived in zip(
-            drawn, pool.map(lambda mutant: survives(mutant, tests, where), drawn), strict=True) if survived]
+            drawn, pool.map(lambda mutant: survives(mutant, tests, where, limit), drawn), strict=True) if survived]
         for module, number, _ in survivors:
             print(f"  survived: mutant {number} of {module}")
         yield Figure("mutants killed", 100 * (1 - len(survivors) / len(drawn)), len(drawn), "mutants", "%", least=least)

@@ -8,7 +8,6 @@ import pytest
 
 from tests.campaign import faults, lines
 
-
 MODULE = """
 from .shared cimport doubled
 
