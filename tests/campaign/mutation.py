@@ -1,6 +1,7 @@
 """Mutants of the code that checks attributes and computes with indices: tests notice most of them.
 
-universalmutator makes them. Some are equivalent: they change what people read, or only the speed.
+universalmutator makes them. Those that only change texts and types are left out. Of the others, some are equivalent:
+they change only the speed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,37 +35,74 @@ BYTES = 6 << 30  # of memory for each mutant, which may allocate without end
 
 
 class Mutant(NamedTuple):
-    """The text of a module with a change."""
+    """The text of a module with a change, with the name that universalmutator gives its file."""
 
     module: str
-    number: int
+    name: str
     text: str
 
 
+class Unread(ast.NodeTransformer):
+    """Leaves out what only people, or only tools for types, read."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """No docstring."""
+        return ast.Pass() if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        """No text."""
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Constant:
+        """No text with values in it."""
+        return ast.Constant("")
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        """An error is one, whatever it says."""
+        return ast.Raise()
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        """No type."""
+        return ast.arg(node.arg)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """The same."""
+        return ast.Assign([node.target], self.visit(node.value)) if node.value else ast.Pass()
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """The same."""
+        self.generic_visit(node)
+        node.returns = None
+        return node
+
+
+def read(text: str) -> str:
+    """What Python reads of a module."""
+    return ast.dump(Unread().visit(ast.parse(text)))
+
+
 def mutants(modules: tuple[str, ...], seed: int, where: Path) -> Iterator[Mutant]:
-    """The mutants that differ in more than comments and spaces, in random order."""
+    """The mutants that change what Python reads, in random order."""
     files = []
     for module in modules:
         own = where / "mutants" / module.replace("/", ".")
         own.mkdir(parents=True)
         command("mutate", f"src/onnxpool/{module}.py", "python", "--noCheck", "--mutantDir", own)
-        files += [(module, number, file) for number, file in enumerate(sorted(own.iterdir()))]
+        files += [(module, file) for file in sorted(own.iterdir())]
     random.Random(seed).shuffle(files)
-    for module, number, file in files:
+    plain = {module: read((ROOT / f"src/onnxpool/{module}.py").read_text(encoding="utf-8")) for module in modules}
+    for module, file in files:
         text = file.read_text(encoding="utf-8")
-        try:
-            changed = ast.dump(ast.parse(text)) != ast.dump(ast.parse((ROOT / f"src/onnxpool/{module}.py").read_text()))
-        except SyntaxError:
-            continue
-        if changed:
-            yield Mutant(module, number, text)
+        with suppress(SyntaxError):
+            if read(text) != plain[module]:
+                yield Mutant(module, file.name, text)
 
 
 def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path, limit: float | None = None) -> bool:
     """Whether all tests pass in time with a mutant in the place of the module; without one, whether they pass."""
     import onnxpool
 
-    site = where / f"{mutant.module.replace('/', '.')}-{mutant.number}" if mutant else where / "plain"
+    site = where / mutant.name if mutant else where / "plain"
     shutil.copytree(Path(onnxpool.__file__).parent, site / "onnxpool", copy_function=os.symlink,
                     ignore=shutil.ignore_patterns("__pycache__"))
     if mutant:
@@ -96,6 +135,6 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
         drawn = [*itertools.islice(mutants(modules, seed, where), count)]
         survivors = [mutant for mutant, survived in zip(
             drawn, pool.map(lambda mutant: survives(mutant, tests, where, limit), drawn), strict=True) if survived]
-        for module, number, _ in survivors:
-            print(f"  survived: mutant {number} of {module}")
+        for module, name, _ in survivors:
+            print(f"  survived: {name} of {module}")
         yield Figure("mutants killed", 100 * (1 - len(survivors) / len(drawn)), len(drawn), "mutants", "%", least=least)
