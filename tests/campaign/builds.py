@@ -26,10 +26,10 @@ def folder(name: str) -> Iterator[Path]:
             yield Path(temporary)
 
 
-def command(*arguments: str | Path, cwd: Path = ROOT) -> str:
-    """Run a command that must succeed, and return its output."""
-    done = subprocess.run([str(argument) for argument in arguments], cwd=cwd, capture_output=True, text=True,
-                          check=False)
+def command(*arguments: str | Path, cwd: Path = ROOT, **variables: str) -> str:
+    """Run a command that must succeed, with these variables in its environment, and return its output."""
+    done = subprocess.run([str(argument) for argument in arguments], cwd=cwd, env=os.environ | variables,
+                          capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{arguments[0]} exited with {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout

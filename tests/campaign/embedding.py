@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from .builds import command
 from .figures import Figure, none
+from .leaks import PLAIN_HEAP
 from .malformed import calls_of
 
 TESTS = Path(__file__).parents[1]
@@ -42,12 +43,7 @@ def leaked(seed: int, times: int) -> dict[str, int]:
     """What the process has more of, after some handles were made, run and released."""
     program = LEAKS.format(seed=seed * 10**7, repeated=REPEATED, times=times)
     paths = [str(TESTS.parent), str(TESTS / "capi"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    tunables = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False,
-                          env=os.environ | tunables | {"PYTHONPATH": os.pathsep.join(paths)})
-    if done.returncode:
-        raise RuntimeError(f"the process exited with {done.returncode}\n{done.stderr[-3000:]}")
-    before, after = json.loads(done.stdout)
+    before, after = json.loads(command(sys.executable, "-c", program, PYTHONPATH=os.pathsep.join(paths), **PLAIN_HEAP))
     return {name: after[name] - before[name] for name in before}
 
 

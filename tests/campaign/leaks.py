@@ -6,19 +6,18 @@ import ctypes
 import gc
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+from .builds import command
 from .figures import Figure, none
 
 QUICK, FULL = 40_000, 1_000_000
 DISTINCT = 300  # calls that are repeated,
 SECONDS = 3e-4  # except those that take longer than this
-ROOT = Path(__file__).parents[2]
+PLAIN_HEAP = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
 class Mallinfo2(ctypes.Structure):
@@ -80,11 +79,7 @@ def measure(seed: int, calls: int) -> None:
 def run(seed: int, quick: bool) -> Iterator[Figure]:
     """Measure a process in which Python's own objects are on the same heap, and freed memory is not kept by threads."""
     program = f"from tests.campaign.leaks import measure; measure({seed}, {QUICK if quick else FULL})"
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, text=True, capture_output=True, check=False,
-                          env=os.environ | {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"})
-    if done.returncode:
-        raise RuntimeError(f"the process exited with {done.returncode}\n{done.stderr[-3000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = json.loads(command(sys.executable, "-c", program, **PLAIN_HEAP).splitlines()[-1])
     calls = found["results"] + found["errors"]
     grown = {name: found["after"][name] - found["before"][name] for name in found["before"]}
     yield Figure("growth of the heap", grown["heap"] / 1024, calls, "calls", "KiB", most=64,

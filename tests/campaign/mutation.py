@@ -1,18 +1,22 @@
 """Mutants of the code that checks attributes and computes with indices: tests notice most of them.
 
-universalmutator makes them. Some are equivalent: they change what people read, or only the speed.
+universalmutator makes them. Those that only change texts and types are left out. Of the others, some are equivalent:
+they change only the speed.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import random
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,42 +30,79 @@ QUICK_TESTS = ("tests/oracle/test_windows_of_an_axis.py", "tests/operators/test_
 TESTS = (*QUICK_TESTS, "tests/operators", "tests/oracle", "tests/kernels", "tests/embedding/test_limits.py")
 QUICK, FULL = 10, 200
 LEAST, QUICK_LEAST = 80, 60  # percent; ten mutants say little
-SECONDS = 3600  # after which a mutant that does not end counts as killed
+LONGER = 10  # times the time of the code itself, after which a mutant that does not end counts as killed
+BYTES = 6 << 30  # of memory for each mutant, which may allocate without end
 
 
 class Mutant(NamedTuple):
-    """The text of a module with a change."""
+    """The text of a module with a change, with the name that universalmutator gives its file."""
 
     module: str
-    number: int
+    name: str
     text: str
 
 
-def mutants(modules: tuple[str, ...], seed: int, count: int, where: Path) -> Iterator[Mutant]:
-    """Some of the mutants that differ in more than comments and spaces."""
+class Unread(ast.NodeTransformer):
+    """Leaves out what only people, or only tools for types, read."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """No docstring."""
+        return ast.Pass() if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        """No text."""
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Constant:
+        """No text with values in it."""
+        return ast.Constant("")
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        """An error is one, whatever it says."""
+        return ast.Raise()
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        """No type."""
+        return ast.arg(node.arg)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """The same."""
+        return ast.Assign([node.target], self.visit(node.value)) if node.value else ast.Pass()
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        """The same."""
+        self.generic_visit(node)
+        node.returns = None
+        return node
+
+
+def read(text: str) -> str:
+    """What Python reads of a module."""
+    return ast.dump(Unread().visit(ast.parse(text)))
+
+
+def mutants(modules: tuple[str, ...], seed: int, where: Path) -> Iterator[Mutant]:
+    """The mutants that change what Python reads, in random order."""
     files = []
     for module in modules:
         own = where / "mutants" / module.replace("/", ".")
         own.mkdir(parents=True)
         command("mutate", f"src/onnxpool/{module}.py", "python", "--noCheck", "--mutantDir", own)
-        files += [(module, number, file) for number, file in enumerate(sorted(own.iterdir()))]
+        files += [(module, file) for file in sorted(own.iterdir())]
     random.Random(seed).shuffle(files)
-    for module, number, file in files:
+    plain = {module: read((ROOT / f"src/onnxpool/{module}.py").read_text(encoding="utf-8")) for module in modules}
+    for module, file in files:
         text = file.read_text(encoding="utf-8")
-        try:
-            changed = ast.dump(ast.parse(text)) != ast.dump(ast.parse((ROOT / f"src/onnxpool/{module}.py").read_text()))
-        except SyntaxError:
-            continue
-        if changed and count:
-            count -= 1
-            yield Mutant(module, number, text)
+        with suppress(SyntaxError):
+            if read(text) != plain[module]:
+                yield Mutant(module, file.name, text)
 
 
-def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path) -> bool:
-    """Whether all tests pass with a mutant in the place of the module; without one, whether they pass at all."""
+def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path, limit: float | None = None) -> bool:
+    """Whether all tests pass in time with a mutant in the place of the module; without one, whether they pass."""
     import onnxpool
 
-    site = where / f"{mutant.module.replace('/', '.')}-{mutant.number}" if mutant else where / "plain"
+    site = where / mutant.name if mutant else where / "plain"
     shutil.copytree(Path(onnxpool.__file__).parent, site / "onnxpool", copy_function=os.symlink,
                     ignore=shutil.ignore_patterns("__pycache__"))
     if mutant:
@@ -69,10 +110,11 @@ def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path) -> bool
         module.unlink()
         module.write_text(mutant.text, encoding="utf-8")
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    arguments = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *tests]
+    arguments = ["prlimit", f"--as={BYTES}", sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
+                 "--hypothesis-seed=0", *tests]
     try:
         done = subprocess.run(arguments, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True,
-                              timeout=SECONDS, check=False)
+                              timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return False
     finally:
@@ -87,10 +129,12 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
     if not shutil.which("mutate"):
         raise RuntimeError("there is no universalmutator: pip install --group campaign")
     with folder("mutation") as where, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        start = time.monotonic()
         yield none("false alarms", int(not survives(None, tests, where)), 1, "run of the tests")
-        drawn = [*mutants(modules, seed, count, where)]
+        limit = LONGER * (time.monotonic() - start)
+        drawn = [*itertools.islice(mutants(modules, seed, where), count)]
         survivors = [mutant for mutant, survived in zip(
-            drawn, pool.map(lambda mutant: survives(mutant, tests, where), drawn), strict=True) if survived]
-        for module, number, _ in survivors:
-            print(f"  survived: mutant {number} of {module}")
+            drawn, pool.map(lambda mutant: survives(mutant, tests, where, limit), drawn), strict=True) if survived]
+        for module, name, _ in survivors:
+            print(f"  survived: {name} of {module}")
         yield Figure("mutants killed", 100 * (1 - len(survivors) / len(drawn)), len(drawn), "mutants", "%", least=least)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from .builds import command
 from .figures import Figure, none
 
 PROGRAM = Path(__file__).parents[1] / "helpers" / "pinned.py"
@@ -16,12 +15,7 @@ PROGRAM = Path(__file__).parents[1] / "helpers" / "pinned.py"
 
 def found_on(instruction_set: str, quick: bool) -> tuple[int, dict[str, dict[str, str]]]:
     """How many results a process computed, and for each case the first circumstance of each of its hashes."""
-    command = [sys.executable, str(PROGRAM), *["--few"] * quick]
-    done = subprocess.run(command, text=True, capture_output=True, check=False,
-                          env=os.environ | {"ONNXPOOL_ISA": instruction_set})
-    if done.returncode:
-        raise RuntimeError(f"the process exited with {done.returncode}\n{done.stderr[-3000:]}")
-    count, found = json.loads(done.stdout)
+    count, found = json.loads(command(sys.executable, PROGRAM, *["--few"] * quick, ONNXPOOL_ISA=instruction_set))
     return count, found
 
 

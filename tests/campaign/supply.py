@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -13,12 +12,11 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from .builds import ROOT, command
 from .figures import Figure, all_of, none
 
 QUICK, FULL = 2000, 50_000
-ROOT = Path(__file__).parents[2]
 
 # Functions by which C reaches beyond its process. Python's own are seen by audit hooks.
 OUTSIDE = re.compile(r"(secure_)?getenv|setenv|putenv|fopen(64)?|freopen|open(at|64)?|creat|unlink|rename|remove|"
@@ -36,7 +34,7 @@ def modules() -> list[Path]:
 
 def readelf(option: str, module: Path) -> str:
     """What readelf prints about a module."""
-    return run_quietly("readelf", "-W", option, str(module))
+    return command("readelf", "-W", option, module)
 
 
 def imported(module: Path) -> set[str]:
@@ -92,27 +90,18 @@ def touching(calls: int, seed: int) -> Iterator[Figure]:
                    f"{len(found[phase])} documented ones")
 
 
-def run_quietly(*command: str, **how: Any) -> str:
-    """The output of a command, which must succeed."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} exited with {done.returncode}\n"
-                           f"{done.stdout[-2000:]}{done.stderr[-3000:]}")
-    return done.stdout.strip()
-
-
 def dated() -> dict[str, str]:
-    """The environment of a build with the date of the last commit."""
-    return os.environ | {"SOURCE_DATE_EPOCH": run_quietly("git", "log", "-1", "--format=%ct", cwd=ROOT)}
+    """The variable that gives a build the date of the last commit."""
+    return {"SOURCE_DATE_EPOCH": command("git", "log", "-1", "--format=%ct").strip()}
 
 
 def built(folder: Path) -> Path:
     """A wheel for the processor of this machine, from a clone in a folder, with the date of the last commit."""
     folder.mkdir(parents=True)
-    run_quietly("git", "clone", "-q", str(ROOT), str(folder / "onnxpool"))
-    run_quietly(sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index",
-                "-Csetup-args=-Dinstruction_sets=native", "-Ccompile-args=-j1", "-w", str(folder), ".",
-                cwd=folder / "onnxpool", env=dated())
+    command("git", "clone", "-q", ROOT, folder / "onnxpool")
+    command(sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index",
+            "-Csetup-args=-Dinstruction_sets=native", "-Ccompile-args=-j1", "-w", folder, ".",
+            cwd=folder / "onnxpool", **dated())
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -120,7 +109,7 @@ def built(folder: Path) -> Path:
 def repaired(wheel: Path) -> Path:
     """The wheel with copies of the libraries that it needs."""
     folder = wheel.with_name("wheelhouse")
-    run_quietly("auditwheel", "repair", "-w", str(folder), str(wheel), env=dated())
+    command("auditwheel", "repair", "-w", folder, wheel, **dated())
     (made,) = folder.glob("*.whl")
     return made
 
