@@ -117,7 +117,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def needs_named_version(pytestconfig: pytest.Config) -> Callable[[str], None]:
     """Skip a test if a package's version is not the one that its table describes, or fail with --named-versions."""
     def compare(package: str) -> None:
-        installed = importlib.metadata.version(package)
+        try:
+            installed = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            pytest.skip(f"{package} is not installed")
         if installed != NAMED[package]:
             end = pytest.fail if pytestconfig.getoption("--named-versions") else pytest.skip
             end(f"this is about {package} {NAMED[package]}, but {installed} is installed")

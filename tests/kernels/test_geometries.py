@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from calls import tiled
+from calls import largest, tiled
 from guarded import PAGE, Slot
 from onnxpool_conformance import cases
+from onnxpool_conformance.oracle import FORMATS
 from oracle_axes import expect_along_axes
 from support import BYTES, DTYPES, FAR, FARTHEST, FLOATS, same_bits, to_first, to_last
 from tolerance import judge
@@ -156,16 +157,14 @@ def planes_of(sizes, dtype, distinct):
         x = rng.integers(limits.min, limits.max, (PLANES, *sizes), dtype, endpoint=True)
         x[3:5] = np.where(rng.random(x[3:5].shape) < 0.9, limits.max, x[3:5])
         return x[:distinct]
-    import ml_dtypes
-
-    info = ml_dtypes.finfo(dtype)
+    form = FORMATS[dtype.name]
     x = rng.standard_normal((PLANES, *sizes)) * 2.0 ** rng.integers(-4, 5, (PLANES, *sizes))
     x[1][rng.random(sizes) < 0.4] = -0.0
     few = rng.random(sizes) < 0.05
     x[3][rng.random(sizes) < 0.5] = 0.0
     x[3][few] = rng.choice([np.nan, np.inf, -np.inf, -0.0], int(few.sum()))
-    x[4] = np.where(rng.random(sizes) < 0.5, rng.choice([-1.0, 1.0, 1.0], sizes) * float(info.max), x[4])
-    x[5] = rng.integers(-9, 10, sizes) * float(info.smallest_subnormal)
+    x[4] = np.where(rng.random(sizes) < 0.5, rng.choice([-1.0, 1.0, 1.0], sizes) * largest(form), x[4])
+    x[5] = rng.integers(-9, 10, sizes) * math.ldexp(1.0, -form.unit)
     order = list(range(PLANES)) if distinct == PLANES else [0, 4, 3, 1][:distinct]
     return x[order].astype(dtype)
 
