@@ -88,7 +88,7 @@ def pytest_make_collect_report(
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose cases at random, with their names as seeds, and at least one of each test. Those that a mark leaves out of
-    the default run count as slow."""
+    the default run count as slow. Mark the tests for packagers, none of which is slow."""
     share = config.getoption("--one-in")
     drawn = {item: random.Random(item.nodeid).random() for item in items}
     for _, cases in itertools.groupby(items, lambda item: item.nodeid.partition("[")[0]):
@@ -98,6 +98,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason=f"about one in {share} cases runs"))
             if (mark := item.get_closest_marker("one_in")) and drawn[item] >= 1 / mark.args[0]:
                 item.add_marker("slow")
+    for item in items:
+        if item.path in PACKAGING and item.get_closest_marker("slow") is None:
+            item.add_marker("packaging")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -105,12 +108,6 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.getoption("markexpr").split(" ")[0] != "packaging":
         return None
     return not any(file.is_relative_to(collection_path) for file in PACKAGING) or None
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests for packagers."""
-    if item.path in PACKAGING and item.get_closest_marker("slow") is None:
-        item.add_marker("packaging")
 
 
 @pytest.fixture
