@@ -13,7 +13,7 @@ from pathlib import Path
 from . import __version__, reports
 from .cases import Case
 from .errors import SuiteError
-from .files import export, load
+from .files import check_empty, export, load
 from .pictures import show
 from .randoms import NAME, random_case, random_cases
 from .rules import TIERS
@@ -82,6 +82,8 @@ def run_cases(arguments: argparse.Namespace) -> int:
     for _, path in wanted:
         if path != "-" and not os.path.isdir(os.path.dirname(path) or "."):
             raise SuiteError(f"cannot write {path}: there is no such directory")
+    if arguments.reports:
+        check_empty(Path(arguments.reports))
     with tempfile.TemporaryDirectory(prefix="onnxpool-conformance-") as temporary:
         if arguments.folder:
             stored = [case for case in load(Path(arguments.folder))
@@ -101,7 +103,9 @@ def run_cases(arguments: argparse.Namespace) -> int:
             results = list(watched(run(runtime, stored), len(stored)))
         finally:
             runtime.close()
-    done = reports.Run(arguments.backend or arguments.command_line, results, tuple(arguments.fail_on), expected)
+        done = reports.Run(runtime.name, results, tuple(arguments.fail_on), expected)
+        if arguments.reports:
+            reports.write_reports(Path(arguments.reports), done, stored)
     for write, path in wanted:
         reports.write(path, write(done))
     if not any(path == "-" for _, path in wanted):
@@ -179,6 +183,8 @@ def parser() -> argparse.ArgumentParser:
     for name in reports.FORMATS:
         running.add_argument(f"--{name}", nargs="?", const="-", metavar="FILE",
                              help=f"write the results as {name} to a file, or to the standard output")
+    running.add_argument("--reports", metavar="DIR", help=(
+        "write a file for each kind of failure, for maintainers: a model as text, inputs, expected and actual results"))
     running.set_defaults(run=run_cases)
     return top
 
