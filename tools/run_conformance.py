@@ -18,20 +18,21 @@ import tempfile
 import tomllib
 import venv
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-SUITE = ROOT / "conformance"
-SOURCE = SUITE / "src"
-sys.path.insert(0, str(SOURCE))
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance" / "src"))
 
 from onnxpool_conformance.cases import Case
 from onnxpool_conformance.rules import TIERS
 from onnxpool_conformance.table import table
 from onnxpool_conformance.versions import OPERATORS
 
+ROOT = Path(__file__).resolve().parents[1]
+SUITE = ROOT / "conformance"
+SOURCE = SUITE / "src"
 RESULTS, PAGE = SUITE / "results", ROOT / "docs" / "conformance.md"
 BASIS = ("numpy", "onnx", "ml_dtypes")  # what the runner needs
 LONGEST = 110  # characters of a detail
@@ -45,7 +46,7 @@ class Runtime(NamedTuple):
     adapter: str
     install: Sequence[str] = ()
     npm: Sequence[str] = ()
-    environment: dict[str, str] = {}
+    environment: Mapping[str, str] = MappingProxyType({})
     without: Sequence[str] = ()  # operators that are not run
     control: bool = False
 

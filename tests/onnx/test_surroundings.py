@@ -9,8 +9,9 @@ import pytest
 from onnx import helper
 from sessions import RELEASE, model, options
 
+from onnxpool.onnx.cases import ORT
 from onnxpool.onnx.checks import check_site
-from onnxpool.onnx.disagreements import OF_GRAPHS, ORT, Filter
+from onnxpool.onnx.disagreements import OF_GRAPHS, Filter
 from onnxpool.onnx.protos import canonical
 from onnxpool.onnx.reference import Evaluator
 from onnxpool.onnx.survey import survey

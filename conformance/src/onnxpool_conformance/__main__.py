@@ -18,13 +18,14 @@ from .pictures import show
 from .randoms import NAME, random_case, random_cases
 from .rules import TIERS
 from .runner import Backend, Command, Result, run
-from .table import table
+from .table import kernels, table
 from .versions import OPERATORS
 
 
 def selected(arguments: argparse.Namespace) -> list[Case]:
     """The cases that the options select."""
-    cases = [*table().values(), *random_cases(arguments.random, arguments.seed)]
+    cases = [*table().values(), *random_cases(arguments.random, arguments.seed),
+             *random_cases(arguments.wide, arguments.seed, wide=True), *(kernels() if arguments.kernels else ())]
     return [case for case in cases if chosen(arguments, case.name, case.tier, case.operator)]
 
 
@@ -40,7 +41,10 @@ def find(name: str) -> Case:
     if name in table():
         return table()[name]
     if found := NAME.fullmatch(name):
-        return random_case(*map(int, found.groups()))
+        return random_case(int(found[2]), int(found[3]), wide=found[1] == "wide")
+    for case in kernels():
+        if case.name == name:
+            return case
     raise SuiteError(f"there is no case {name!r}; onnxpool-conformance list has the names of all")
 
 
@@ -153,6 +157,9 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument("--tiers", nargs="+", choices=TIERS, metavar="TIER", help=", ".join(TIERS))
     group.add_argument("--operators", nargs="+", choices=[*OPERATORS], metavar="OPERATOR", help=", ".join(OPERATORS))
     group.add_argument("--random", type=count, default=0, metavar="N", help="add N random cases to the table")
+    group.add_argument("--wide", type=count, default=0, metavar="N", help=(
+        "add N random cases with any windows, about which runtimes may disagree, and with NaN and infinities"))
+    group.add_argument("--kernels", action="store_true", help="add a case for each version, dtype and rank")
     group.add_argument("--seed", type=count, default=0, help="seed of the random cases (default: 0)")
 
     top = argparse.ArgumentParser(prog="onnxpool-conformance", description="A conformance suite for ONNX pooling.")

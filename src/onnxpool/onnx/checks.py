@@ -9,7 +9,8 @@ import onnx
 
 from onnxpool.planning.plan import WindowPlan
 
-from .disagreements import COMMON, Case, Disagreement, Filter, disagreements
+from .cases import Case, Disagreement
+from .disagreements import COMMON, Filter, disagreements
 from .protos import Input, ModelError, Shape, inputs_of, load, title, value_of
 from .survey import Site, survey
 

@@ -5,7 +5,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from iree import runtime
 from iree.compiler import tools
