@@ -118,10 +118,10 @@ def behaviour_rows(runtime: str, related: Mapping[str, Disagreement]) -> Iterato
     """The derived rows about results. One that is a row of a related runtime has its text."""
     for number, row in enumerate(DERIVED[runtime]["rows"], 1):
         when = tuple(row["when"])
+        conditions = ", ".join(sorted(when, key=lambda each: each.startswith(WITHOUT)))
+        text = f"{row['does']}: {conditions}" if when else row["does"]
         if len(when) == 1 and when[0] in related:
             text = related[when[0]].text
-        else:
-            text = ": ".join([row["does"], *([", ".join(sorted(when, key=lambda each: each.startswith(WITHOUT)))] * bool(when))])
 
         def holds(case: Case, when: tuple[str, ...] = when) -> bool:
             return all(held(each, case, related) for each in when)

@@ -4,15 +4,15 @@ Where runtimes are known to disagree with onnxpool, or cannot run a node: a tabl
 onnxpool's own answers, with the reasons, are in docs/decisions.md. Rows about kernels, and all about tract and
 onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagreements.py` writes them to
 disagreements.json, as conjunctions of `CONDITIONS`. The others describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
-2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the table
-misses, or warns of without need.
+2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the
+table misses, or warns of without need.
 
 If a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares it with ours.
 """
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from onnxpool.dtypes import BYTES, DTYPES, FLOATS
@@ -394,12 +394,22 @@ def reference_moves_windows(axis: Axis, count: int, other: Axis, norm: bool) -> 
     return not all(map(same, range(min(axis.out, MOST_WINDOWS))))
 
 
+def merges(case: Case) -> bool:
+    """Whether an optimiser that does not look at padding merges the Pad before a pool into its pads."""
+    return len(case.around.zeros) == 2 * len(case.operator.attributes["kernel_shape"])
+
+
+def merges_average(case: Case) -> bool:
+    """Whether an optimiser that looks at padding merges the Pad before a mean into its pads, which count then."""
+    own = any(case.operator.attributes.get("pads", ()))
+    return merges(case) and case.mode == "NOTSET" and (case.has("count_include_pad") or not own)
+
+
 def ort_merges(case: Case) -> bool:
     """Whether onnxruntime merges the Pad before a pool into its pads, which it does for a mean if pads count."""
-    own = any(case.operator.attributes.get("pads", ()))
-    counts = case.name in MAXIMUM or case.has("count_include_pad") or not own
-    fits = len(case.around.zeros) == 2 * len(case.operator.attributes["kernel_shape"])
-    return fits and case.mode == "NOTSET" and not case.operator.return_indices and counts
+    if case.name in AVERAGE:
+        return merges_average(case)
+    return merges(case) and case.mode == "NOTSET" and not case.operator.return_indices
 
 
 def ort_merged_pads(case: Case) -> tuple[int, ...]:
@@ -418,8 +428,11 @@ def ort_refuses_merged(case: Case) -> bool:
 
 def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
     """The windows of each axis, and those of onnxruntime with merged pads; empty if it does not merge them."""
-    if not case.axes or not ort_merges(case) or ort_refuses_merged(case):
-        return []
+    return merged_axes(case) if ort_merges(case) and not ort_refuses_merged(case) else []
+
+
+def merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
+    """The windows of each axis, and those with the pads of the Pad before the pool."""
     zeros, rank = case.around.zeros, len(case.axes)
     pairs = []
     for i, axis in enumerate(case.axes):
@@ -430,6 +443,29 @@ def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
             out -= 1
         pairs.append((axis, Axis(size, out, axis.kernel, axis.stride, axis.dilation, pads, axis.counts_pads)))
     return pairs
+
+
+def simplified(prefix: str, runtime: str, operators: tuple[str, ...], merging: Callable[[Case], bool],
+               before: tuple[int, ...] = ()) -> Iterator[Disagreement]:
+    """The rows of an optimiser that merges the Pad before a pool into its pads."""
+    def reads_zero(case: Case) -> bool:
+        return any(ours.window(i).taps != theirs.window(i).taps for ours, theirs in merged_axes(case)
+                   for i in range(min(ours.out, theirs.out, MOST_WINDOWS)))
+
+    def drops(case: Case) -> bool:
+        return merging(case) and any(ours.out != theirs.out for ours, theirs in merged_axes(case))
+
+    def forgets(case: Case) -> bool:
+        lost = case.name in MAXIMUM or not merges_average(case)
+        return merging(case) and lost and (case.mode != "NOTSET" or (not drops(case) and reads_zero(case)))
+
+    yield Disagreement(f"{prefix}-merged-ceil", runtime, operators, drops, (
+        "merges the preceding Pad into the pool, which then drops the window of ceil_mode that starts in its zeros: "
+        "another output shape"), before=before)
+    if merging is merges:
+        yield Disagreement(f"{prefix}-merged-zeros", runtime, operators, forgets, (
+            "merges the preceding Pad into the pool, which then ignores its zeros: another maximum of negative "
+            "elements, or a divisor that counts other elements"), before=before)
 
 
 def ort_drops_merged(case: Case) -> bool:
@@ -778,11 +814,15 @@ OF_GRAPHS = (
     Disagreement(
         "openvino-quantised-pads", OPENVINO, AVERAGE, openvino_pools_quantised,
         "pools before it dequantises, and pads with 0 instead of the zero point"),
+    *simplified("onnxsim", SIMPLIFIER, AVERAGE, merges_average),
+    *simplified("old-onnxsim", SIMPLIFIER, MAXIMUM, merges, before=(0, 5)),
+    *simplified("onnxoptimizer", OPTIMIZER, AVERAGE + MAXIMUM, merges),
 )
 
 # Rows of onnxruntime, of which those for the same loops hold in a browser, too.
 RELATED = {row.name: row for row in DISAGREEMENTS if row.runtime == ORT and not row.before}
-OF_RUNS = (*kernel_rows(TRACT, TRACT), *behaviour_rows(TRACT, {}), *kernel_rows(WEB, WEB), *behaviour_rows(WEB, RELATED))
+OF_RUNS = (*kernel_rows(TRACT, TRACT), *behaviour_rows(TRACT, {}),
+           *kernel_rows(WEB, WEB), *behaviour_rows(WEB, RELATED))
 TABLE = (*DISAGREEMENTS, *OF_RUNS, *OF_GRAPHS)
 
 
