@@ -31,6 +31,7 @@ from .cases import (
     MOST_WINDOWS,
     NORM,
     OPENVINO,
+    OPTIMIZER,
     ORT,
     ORT_FLOATS,
     POOLS,
@@ -39,6 +40,7 @@ from .cases import (
     QUANTISED_GLOBAL,
     REFERENCE,
     REGIONS,
+    SIMPLIFIER,
     TRACT,
     UNPOOL,
     WEB,
@@ -815,7 +817,8 @@ OF_GRAPHS = (
         "openvino-quantised-pads", OPENVINO, AVERAGE, openvino_pools_quantised,
         "pools before it dequantises, and pads with 0 instead of the zero point"),
     *simplified("onnxsim", SIMPLIFIER, AVERAGE, merges_average),
-    *simplified("old-onnxsim", SIMPLIFIER, MAXIMUM, merges, before=(0, 5)),
+    *simplified("old-onnxsim", SIMPLIFIER, MAXIMUM, merges, before=(0, 7)),
+    *simplified("old-onnxsim-mean", SIMPLIFIER, AVERAGE, merges, before=(0, 8)),
     *simplified("onnxoptimizer", OPTIMIZER, AVERAGE + MAXIMUM, merges),
 )
 
