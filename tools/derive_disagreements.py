@@ -34,7 +34,7 @@ from onnxpool.onnx.disagreements import OF_RUNS, RELATED, Filter, disagreements
 
 FILE = Path(__file__).resolve().parents[1] / "src" / "onnxpool" / "onnx" / "disagreements.json"
 LONGEST = 4  # literals of a conjunction
-LEAST = 3  # failures that a row explains; fewer may be chance
+LEAST = 5  # failures that a row explains; fewer may be chance
 UNUSUAL = ("NaN", "infinity")
 
 
@@ -112,6 +112,11 @@ def conjunctions(cases: Sequence[Case], failed: int, passed: int,
     if failed and not passed:
         yield [], failed
         return
+    for name in related:  # which say more than conditions that hold for the same cases
+        mask = known.get(name, 0)
+        if not mask & passed and (mask & left).bit_count() >= LEAST:
+            yield [name], mask & left
+            left &= ~mask
     while left:
         best: tuple[int, int, list[str]] = (0, 0, [])
         for length in range(1, LONGEST + 1):

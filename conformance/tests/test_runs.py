@@ -4,11 +4,12 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from onnxpool_conformance import comparison
+from onnxpool_conformance import comparison, runner
 from onnxpool_conformance.__main__ import main
 from onnxpool_conformance.comparison import Tolerance
 from onnxpool_conformance.models import given, model
@@ -112,6 +113,51 @@ def test_reports(tmp_path, backend):
     assert len(root.findall(".//testcase")) == 4
     assert [each.get("message") for each in root.findall(".//failure")] == ["ValueError: a | b <c>"]
     assert f"| `{PASSING}` | spec | refused | ValueError: a \\| b <c> |" in (tmp_path / "m").read_text()
+
+
+def test_reports_for_maintainers(tmp_path, backend, capsys):
+    """A file for each kind of failure has the smallest model as text, and what is expected and found."""
+    folder = tmp_path / "reports"
+    name = backend({case: WRONG for case in ("averagepool_1d", "averagepool_2d", "maxpool_error_no_strides")})
+    cases = ["--cases", "averagepool_1d", "averagepool_2d", "maxpool_1d", "maxpool_error_no_strides"]
+    assert main(["run", "--backend", name, "--reports", str(folder), *cases]) == 1
+    texts = {path.name: path.read_text("utf-8") for path in folder.iterdir()}
+    assert sorted(texts) == ["averagepool-wrong-batches-channels-and-spatial-axes.md",
+                             "maxpool-accepted-kernels-strides-and-dilations-below-1.md"]
+    wrong, accepted = (texts[name] for name in sorted(texts))
+    for part in ("y = AveragePool <kernel_shape: ints = [2], strides: ints = [2]> (x0)", "## Got", "float64[3] [1., 1., 1.]",
+                 "in the form of (N x C x D1 x D2 ... Dn)", "Further cases: `averagepool_2d`"):
+        assert part in wrong, part
+    assert "an error: kernels, strides and dilations below 1" in accepted
+    assert main(["run", "--backend", name, "--reports", str(folder), *cases]) == 2
+    assert "is not an empty directory" in capsys.readouterr().err
+
+
+def test_kernels_and_wide_cases(capsys):
+    """Cases that describe a runtime can be listed, shown and selected like others."""
+    assert main(["list", "--kernels", "--wide", "3", "--cases", "kernel_lppool_22_*", "wide_*"]) == 0
+    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert {"kernel_lppool_22_float16_2d", "kernel_lppool_22_float32_5d", "wide_0_2"} <= set(names)
+    for name in ("kernel_lppool_22_float32_5d", "wide_0_2"):
+        assert main(["show", name]) == 0
+        assert name in capsys.readouterr().out
+
+
+def test_commands_without_posix(tmp_path, monkeypatch):
+    """Where there are no process groups, taskkill ends a command, and paths may have backslashes."""
+    log = tmp_path / "killed"
+    killer = tmp_path / "taskkill"
+    killer.write_text(f'#!/bin/sh\necho "$@" >> {log}\nkill -9 $4\n')
+    killer.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(runner, "POSIX", False)
+    command = runner.Command(f'"{sys.executable}" -c "import time; time.sleep(60)" C:\\model {{model}} {{outputs}}', 0.5)
+    assert command.words[0] == sys.executable
+    assert "C:\\model" in command.words
+    command.words[1:3] = ["-c", "import time; time.sleep(60)"]
+    case = Mock(model="m", data=tmp_path)
+    assert command.answer(case).ended == "timeout"
+    assert log.read_text().startswith("/T /F /PID ")
 
 
 PROGRAM = """
