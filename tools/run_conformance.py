@@ -88,7 +88,8 @@ def environment(runtime: Runtime, folder: Path) -> Path:
     place = folder / runtime.id
     if not place.exists():
         venv.create(place, with_pip=True)
-        subprocess.run([place.absolute() / "bin" / "pip", "install", "-q", *BASIS, *runtime.install], cwd=ROOT, check=True)
+        pip = [place.absolute() / "bin" / "pip", "install", "-q"]
+        subprocess.run([*pip, *BASIS, *runtime.install], cwd=ROOT, check=True)
         if runtime.npm:
             subprocess.run(["npm", "install", "--ignore-scripts", *runtime.npm], cwd=place, check=True)
     return place
