@@ -139,7 +139,8 @@ def test_reports_for_maintainers(tmp_path, backend, capsys):
                              "maxpool-accepted-kernels-strides-and-dilations-below-1.md"]
     wrong, accepted = (texts[name] for name in sorted(texts))
     for part in ("y = AveragePool <kernel_shape: ints = [2], strides: ints = [2]> (x0)", "## Got",
-                 "float64[3] [1., 1., 1.]", "in the form of (N x C x D1 x D2 ... Dn)", "Further cases: `averagepool_2d`"):
+                 "float64[3] [1., 1., 1.]", "in the form of (N x C x D1 x D2 ... Dn)",
+                 "Further cases: `averagepool_2d`"):
         assert part in wrong, part
     assert "an error: kernels, strides and dilations below 1" in accepted
     assert main(["run", "--backend", name, "--reports", str(folder), *cases]) == 2
