@@ -15,6 +15,7 @@ REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
 TRACT, WEB, SIMPLIFIER, OPTIMIZER = "tract", "onnxruntime-web", "onnxsim", "onnxoptimizer"
 RUNTIMES = {"onnxruntime": ORT, "openvino": OPENVINO, "reference": REFERENCE, "inference": INFERENCE,
             **{name: name for name in (TRACT, WEB, SIMPLIFIER, OPTIMIZER)}}
+USUAL = (ORT, OPENVINO, REFERENCE, INFERENCE)  # those that are asked about unless others are named
 NAMES = {runtime: name for name, runtime in RUNTIMES.items()}
 
 AVERAGE, MAXIMUM, NORM = ("AveragePool",), ("MaxPool",), ("LpPool",)

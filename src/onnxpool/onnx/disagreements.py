@@ -43,6 +43,7 @@ from .cases import (
     SIMPLIFIER,
     TRACT,
     UNPOOL,
+    USUAL,
     WEB,
     Case,
     Disagreement,
@@ -838,7 +839,8 @@ class Filter(NamedTuple):
     values : bool
         Whether rows that only unusual values reveal are selected too.
     runtimes : mapping of str to tuple of int, optional
-        The runtimes, as named in the rows, each with its release, which is empty for any. None means all runtimes.
+        The runtimes, as named in the rows, each with its release, which is empty for any. None means onnxruntime,
+        OpenVINO and onnx.
     ignored : collection of str
         Names of rows that are not selected.
     """
@@ -852,7 +854,7 @@ class Filter(NamedTuple):
         if row.name in self.ignored or (row.values and not self.values):
             return False
         if self.runtimes is None:
-            return True
+            return row.runtime in USUAL
         release = self.runtimes.get(row.runtime)
         return release is not None and (not release or not row.before or release < row.before)
 
