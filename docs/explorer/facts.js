@@ -37,7 +37,6 @@ const FACTS = {
   {"name": "keras-count", "runtime": "Keras", "text": "never counts padding", "values": "", "operators": ["AveragePool"], "before": ""},
   {"name": "ort-kernel", "runtime": "onnxruntime", "text": "has no kernel for this version and dtype", "values": "", "operators": ["AveragePool", "MaxPool", "LpPool"], "before": ""},
   {"name": "ort-rank", "runtime": "onnxruntime", "text": "refuses this number of spatial axes", "values": "", "operators": ["AveragePool", "MaxPool", "LpPool"], "before": ""},
-  {"name": "openvino-rank", "runtime": "OpenVINO", "text": "refuses this number of spatial axes", "values": "", "operators": ["AveragePool", "MaxPool", "LpPool"], "before": ""},
   {"name": "ort-pads", "runtime": "onnxruntime", "text": "refuses pads as large as the undilated kernel, or larger", "values": "", "operators": ["AveragePool", "MaxPool", "LpPool"], "before": ""},
   {"name": "ort-empty-average", "runtime": "onnxruntime", "text": "returns 0 instead of NaN for a window that holds padding only", "values": "", "operators": ["AveragePool"], "before": ""},
   {"name": "ort-empty-maximum", "runtime": "onnxruntime", "text": "returns the lowest finite number instead of -inf for a window that holds padding only", "values": "", "operators": ["MaxPool"], "before": ""},
@@ -69,7 +68,8 @@ const FACTS = {
   {"name": "openvino-infinite-indices", "runtime": "OpenVINO", "text": "points to the first element of the array for a window of -inf", "values": "infinity", "operators": ["MaxPool"], "before": ""},
   {"name": "openvino-lowest-indices", "runtime": "OpenVINO", "text": "points to the first element of the array for a window of the lowest integer", "values": "lowest", "operators": ["MaxPool"], "before": ""},
   {"name": "openvino-mean-range", "runtime": "OpenVINO", "text": "returns inf if a sum overflows float32, even though the mean does not", "values": "range", "operators": ["AveragePool"], "before": ""},
-  {"name": "openvino-norm-range", "runtime": "OpenVINO", "text": "returns inf or 0 if powers overflow or underflow float32, even though the norm does not", "values": "range", "operators": ["LpPool"], "before": ""}],
+  {"name": "openvino-norm-range", "runtime": "OpenVINO", "text": "returns inf or 0 if powers overflow or underflow float32, even though the norm does not", "values": "range", "operators": ["LpPool"], "before": ""},
+  {"name": "openvino-rank", "runtime": "OpenVINO", "text": "refuses this number of spatial axes", "values": "", "operators": ["AveragePool", "MaxPool", "LpPool"], "before": ""}],
  "pictures": {
   "WIDTH": 380,
   "MARGIN": 10,
