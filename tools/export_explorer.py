@@ -17,8 +17,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from onnxpool import pictures
-from onnxpool.onnx import disagreements
-from onnxpool.onnx.disagreements import AVERAGE, DISAGREEMENTS, MAXIMUM, NORM, OPENVINO, ORT, POOLS, Case, Disagreement
+from onnxpool.onnx import cases, disagreements
+from onnxpool.onnx.cases import AVERAGE, MAXIMUM, NORM, OPENVINO, ORT, POOLS, Case, Disagreement
+from onnxpool.onnx.derived import DERIVED
+from onnxpool.onnx.disagreements import DISAGREEMENTS
 from onnxpool.schemas import LATEST, SCHEMAS
 from tools.sweep_disagreements import TORCH, WITNESSES
 
@@ -100,9 +102,10 @@ def facts() -> dict[str, object]:
                                   "attributes": [name for name in ATTRIBUTES if name in version.attributes]}
                                  for version in SCHEMAS[operator].versions] for operator in POOLS},
         "runtimes": RUNTIMES,
-        "limits": {name: getattr(disagreements, name) for name in (
-            "MOST_WINDOWS", "LONG_SUM", "ORT_LARGEST_KERNEL", "ORT_LONGEST_ROW", "ORT_VECTOR")},
-        "ort_versions": {operator: disagreements.ORT_VERSIONS.get(operator, (1, 99))[0] for operator in POOLS},
+        "limits": {name: getattr(module, name) for module, names in (
+            (cases, ("MOST_WINDOWS", "LONG_SUM")),
+            (disagreements, ("ORT_LARGEST_KERNEL", "ORT_LONGEST_ROW", "ORT_VECTOR"))) for name in names},
+        "ort_versions": {operator: DERIVED["onnxruntime"]["kernels"][operator]["float32"][0] for operator in POOLS},
         "rows": [{"name": row.name, "runtime": row.runtime, "text": row.text, "values": row.values,
                   "operators": [operator for operator in POOLS if operator in row.operators],
                   "before": ".".join(map(str, row.before))} for row in ROWS],

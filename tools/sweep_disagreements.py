@@ -31,7 +31,8 @@ from peers import PEERS, TORCH, Array, Example, Inputs, Run, agrees, installed, 
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
-from onnxpool.onnx.disagreements import AVERAGE, DISAGREEMENTS, EVERY, NORM, Case, Disagreement
+from onnxpool.onnx.cases import AVERAGE, EVERY, NORM, Case, Disagreement
+from onnxpool.onnx.disagreements import DISAGREEMENTS
 from onnxpool.planning.plan import WindowPlan
 from onnxpool.schemas import SCHEMAS
 

@@ -22,7 +22,8 @@ from onnxpool_conformance.cases import Case
 from onnxpool_conformance.table import table as every_case
 from peers import PEERS, Example, agrees, release
 
-from onnxpool.onnx.disagreements import INFERENCE, OPENVINO, ORT, REFERENCE, Filter, disagreements
+from onnxpool.onnx.cases import INFERENCE, OPENVINO, ORT, REFERENCE
+from onnxpool.onnx.disagreements import Filter, disagreements
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "decisions.md"
 RUNTIMES = (ORT, OPENVINO, REFERENCE, INFERENCE)

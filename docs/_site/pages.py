@@ -14,7 +14,8 @@ import numpy as np
 import onnxpool
 from onnxpool import schemas
 from onnxpool.commands import arguments
-from onnxpool.onnx.disagreements import RUNTIMES, TABLE
+from onnxpool.onnx.cases import RUNTIMES
+from onnxpool.onnx.disagreements import TABLE
 from onnxpool.operators import __all__ as operators
 
 DOCS = Path(__file__).parents[1]

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PARTS = ("fuzz", "relations", "accuracy", "malformed", "guards", "routes", "reproducibility",
          "embedding", "sessions", "leaks", "memory", "slowest", "declared", "soak", "tails", "supply", "sanitizers",
-         "lines", "mutation", "faults")
+         "lines", "mutation", "faults", "conformance")
 
 
 def add_paths() -> None:

@@ -102,7 +102,7 @@ def rebuild(build: Build, names: Iterable[str]) -> None:
         shutil.copyfile(build.objects / module, installed)
 
 
-def search(build: Build, fault: Fault, seed: int) -> tuple[str, str]:
+def search(build: Build, fault: Fault, methods: dict[str, list[str]]) -> tuple[str, str]:
     """The method that finds a fault, and how; both empty if none does. The build is as before afterwards."""
     pristine = build.objects.with_name("pristine")
     for path in (build.tree, build.objects):
@@ -110,7 +110,7 @@ def search(build: Build, fault: Fault, seed: int) -> tuple[str, str]:
     try:
         fault.put_into(build.tree)
         rebuild(build, fault.rebuild)
-        for name, arguments in methods(fault, seed).items():
+        for name, arguments in methods.items():
             found = finding(build, arguments)
             if found:
                 return name, found
@@ -144,7 +144,7 @@ def run(seed: int, quick: bool, chosen: slice = slice(None)) -> Iterator[Figure]
         rows: list[tuple[Fault, str, Any]] = []
         for fault in faults:
             start = time.monotonic()
-            rows.append((fault, *search(build, fault, seed)))
+            rows.append((fault, *search(build, fault, methods(fault, seed))))
             print(f"  {next(table(rows[-1:]))} {time.monotonic() - start:.0f} s", flush=True)
     random = sum("calls" in method for _, method, _ in rows)
     yield all_of("faults found", sum(bool(method) for _, method, _ in rows), len(rows), "faults",

@@ -23,7 +23,7 @@ from peers import Example, agrees, torch_runs
 
 import onnxpool
 from onnxpool import pictures
-from onnxpool.onnx.disagreements import Case
+from onnxpool.onnx.cases import Case
 from tools import export_explorer
 
 FOLDER = export_explorer.FILE.parent

@@ -19,7 +19,8 @@ from onnx.reference import ReferenceEvaluator
 
 import onnxpool
 from onnxpool.base import Operator
-from onnxpool.onnx.disagreements import INFERENCE, OPENVINO, ORT, REFERENCE, Case, openvino_crashes
+from onnxpool.onnx.cases import INFERENCE, OPENVINO, ORT, REFERENCE, Case
+from onnxpool.onnx.disagreements import openvino_crashes
 from onnxpool.planning.plan import WindowPlan
 from onnxpool.schemas import SCHEMAS
 

@@ -14,7 +14,7 @@ from tolerance import judge
 
 from onnxpool import from_node
 from onnxpool.onnx import backend, protos
-from onnxpool.onnx.disagreements import ORT, REFERENCE
+from onnxpool.onnx.cases import ORT, REFERENCE
 from tools.write_decisions_table import CASES, PAGE, RUNTIMES, TABLE, rows_of, table
 
 TEXT = PAGE.read_text("utf-8")

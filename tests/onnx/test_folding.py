@@ -11,8 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node as node
 
 from onnxpool.onnx import folding
+from onnxpool.onnx.cases import ORT
 from onnxpool.onnx.checks import check_site
-from onnxpool.onnx.disagreements import ORT, Filter
+from onnxpool.onnx.disagreements import Filter
 from onnxpool.onnx.protos import canonical
 from onnxpool.onnx.survey import Site, survey
 

@@ -9,8 +9,9 @@ import pytest
 from onnx import helper
 from sessions import RELEASE, model, options
 
+from onnxpool.onnx.cases import ORT
 from onnxpool.onnx.checks import check_site
-from onnxpool.onnx.disagreements import OF_GRAPHS, ORT, Filter
+from onnxpool.onnx.disagreements import OF_GRAPHS, Filter
 from onnxpool.onnx.protos import canonical
 from onnxpool.onnx.reference import Evaluator
 from onnxpool.onnx.survey import survey
@@ -163,3 +164,43 @@ def test_bodies_have_surroundings_of_their_own():
             [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)], [pads]),
             opset_imports=[helper.make_opsetid("", 19)], ir_version=8)
         assert ("ort-merged-maximum" in names(proto)) is expected
+
+
+OVER = {**PAD, "pads": [0, 0, 0, 0, 0, 2]}
+SIMPLIFIED = [
+    ([PAD, MAXIMUM], {"onnxoptimizer-merged-zeros", "old-onnxsim-merged-zeros"}),
+    ([PAD, MEAN], set()),
+    ([PAD, COUNTED], set()),
+    ([PAD, {**MEAN, "pads": [1, 1]}], {"onnxoptimizer-merged-zeros", "old-onnxsim-mean-merged-zeros"}),
+    ([PAD, {**MEAN, "auto_pad": "SAME_UPPER"}], {"onnxoptimizer-merged-zeros", "old-onnxsim-mean-merged-zeros"}),
+    ([OVER, {**MEAN, "ceil_mode": 1}], {"onnxsim-merged-ceil", "onnxoptimizer-merged-ceil",
+                                        "old-onnxsim-mean-merged-ceil"}),
+    ([PAD, {"op": "LpPool", **KERNEL}], set()),
+    ([MAXIMUM], set()),
+]
+
+
+@pytest.mark.parametrize(("steps", "rows"), SIMPLIFIED)
+def test_simplifiers_merge_the_pad(steps, rows):
+    """onnxoptimizer merges every Pad of zeros, onnxsim since 0.8 only where a mean counts padding."""
+    made = graph(steps, size=6 if OVER in steps else 7)
+    found = {runtime: names(made, release, runtime) for runtime, release in (
+        ("onnxoptimizer", (0, 4, 2)), ("onnxsim", (0, 4, 36)))}
+    assert found["onnxoptimizer"] | found["onnxsim"] == rows
+    assert names(made, (0, 8, 1), "onnxsim") == {row for row in rows if row.startswith("onnxsim")}
+    assert names(made, (0, 7, 3), "onnxsim") == {row for row in rows if row.startswith(("onnxsim", "old-onnxsim-mean"))}
+
+
+@pytest.mark.parametrize(("steps", "rows"), SIMPLIFIED)
+def test_onnxoptimizer_does_what_a_row_says(steps, rows):
+    """The optimised model has other results, or none, if a row says so, and otherwise the same ones."""
+    optimizer = pytest.importorskip("onnxoptimizer")
+    made = graph(steps, size=6 if OVER in steps else 7)
+    x = -np.arange(1, 1 + made.graph.input[0].type.tensor_type.shape.dim[2].dim_value, dtype=np.float32)[None, None]
+    expected = Evaluator(made).run(None, {"x": x})[0]
+    try:
+        y = Evaluator(optimizer.optimize(made)).run(None, {"x": x})[0]
+        same = y.shape == expected.shape and np.allclose(y, expected)
+    except Exception:
+        same = False
+    assert same != any(row.startswith("onnxoptimizer") for row in rows)

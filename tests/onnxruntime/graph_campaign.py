@@ -25,8 +25,9 @@ from onnx.reference.op_run import OpRun  # noqa: E402
 from random_graphs import Graph, draw  # noqa: E402
 from sessions import options  # noqa: E402
 
+from onnxpool.onnx.cases import ORT  # noqa: E402
 from onnxpool.onnx.checks import check_site  # noqa: E402
-from onnxpool.onnx.disagreements import ORT, Filter  # noqa: E402
+from onnxpool.onnx.disagreements import Filter  # noqa: E402
 from onnxpool.onnx.protos import canonical  # noqa: E402
 from onnxpool.onnx.reference import Evaluator  # noqa: E402
 from onnxpool.onnx.survey import survey  # noqa: E402

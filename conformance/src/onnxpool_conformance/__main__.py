@@ -13,18 +13,19 @@ from pathlib import Path
 from . import __version__, reports
 from .cases import Case
 from .errors import SuiteError
-from .files import export, load
+from .files import check_empty, export, load
 from .pictures import show
 from .randoms import NAME, random_case, random_cases
 from .rules import TIERS
 from .runner import Backend, Command, Result, run
-from .table import table
+from .table import kernels, table
 from .versions import OPERATORS
 
 
 def selected(arguments: argparse.Namespace) -> list[Case]:
     """The cases that the options select."""
-    cases = [*table().values(), *random_cases(arguments.random, arguments.seed)]
+    cases = [*table().values(), *random_cases(arguments.random, arguments.seed),
+             *random_cases(arguments.wide, arguments.seed, wide=True), *(kernels() if arguments.kernels else ())]
     return [case for case in cases if chosen(arguments, case.name, case.tier, case.operator)]
 
 
@@ -40,7 +41,10 @@ def find(name: str) -> Case:
     if name in table():
         return table()[name]
     if found := NAME.fullmatch(name):
-        return random_case(*map(int, found.groups()))
+        return random_case(int(found[2]), int(found[3]), wide=found[1] == "wide")
+    for case in kernels():
+        if case.name == name:
+            return case
     raise SuiteError(f"there is no case {name!r}; onnxpool-conformance list has the names of all")
 
 
@@ -82,6 +86,8 @@ def run_cases(arguments: argparse.Namespace) -> int:
     for _, path in wanted:
         if path != "-" and not os.path.isdir(os.path.dirname(path) or "."):
             raise SuiteError(f"cannot write {path}: there is no such directory")
+    if arguments.reports:
+        check_empty(Path(arguments.reports))
     with tempfile.TemporaryDirectory(prefix="onnxpool-conformance-") as temporary:
         if arguments.folder:
             stored = [case for case in load(Path(arguments.folder))
@@ -101,7 +107,9 @@ def run_cases(arguments: argparse.Namespace) -> int:
             results = list(watched(run(runtime, stored), len(stored)))
         finally:
             runtime.close()
-    done = reports.Run(arguments.backend or arguments.command_line, results, tuple(arguments.fail_on), expected)
+        done = reports.Run(runtime.name, results, tuple(arguments.fail_on), expected)
+        if arguments.reports:
+            reports.write_reports(Path(arguments.reports), done, stored)
     for write, path in wanted:
         reports.write(path, write(done))
     if not any(path == "-" for _, path in wanted):
@@ -149,6 +157,9 @@ def parser() -> argparse.ArgumentParser:
     group.add_argument("--tiers", nargs="+", choices=TIERS, metavar="TIER", help=", ".join(TIERS))
     group.add_argument("--operators", nargs="+", choices=[*OPERATORS], metavar="OPERATOR", help=", ".join(OPERATORS))
     group.add_argument("--random", type=count, default=0, metavar="N", help="add N random cases to the table")
+    group.add_argument("--wide", type=count, default=0, metavar="N", help=(
+        "add N random cases with any windows, about which runtimes may disagree, and with NaN and infinities"))
+    group.add_argument("--kernels", action="store_true", help="add a case for each version, dtype and rank")
     group.add_argument("--seed", type=count, default=0, help="seed of the random cases (default: 0)")
 
     top = argparse.ArgumentParser(prog="onnxpool-conformance", description="A conformance suite for ONNX pooling.")
@@ -179,6 +190,8 @@ def parser() -> argparse.ArgumentParser:
     for name in reports.FORMATS:
         running.add_argument(f"--{name}", nargs="?", const="-", metavar="FILE",
                              help=f"write the results as {name} to a file, or to the standard output")
+    running.add_argument("--reports", metavar="DIR", help=(
+        "write a file for each kind of failure, for maintainers: a model as text, inputs, expected and actual results"))
     running.set_defaults(run=run_cases)
     return top
 

@@ -16,7 +16,7 @@ from .table import GLOBAL, MEANINGS, WINDOWED, sample
 from .versions import OPERATORS, oldest
 
 T = TypeVar("T")
-NAME = re.compile(r"random_(\d+)_(\d+)")
+NAME = re.compile(r"(random|wide)_(\d+)_(\d+)")
 MOST_ELEMENTS = 400
 OPERATORS_DRAWN = (*WINDOWED * 3, *GLOBAL, *OPERATORS)
 ROUNDED = {"QLinearAveragePool": "quantised rounding", "QLinearGlobalAveragePool": "quantised rounding",
@@ -71,6 +71,32 @@ def window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, Any]:
     return given
 
 
+def wide_window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, Any]:
+    """The attributes of any window that has a result, about which runtimes may disagree."""
+    given = window(draw, operator, spatial)
+    given["kernel_shape"] = [draw.integer(1, min(size + 1, 5)) for size in spatial]
+    given.pop("pads", None)
+    if draw.chance(60):
+        given["pads"] = [draw.integer(0, size) for size in given["kernel_shape"] * 2]
+    if given.get("auto_pad", "NOTSET") != "NOTSET" and any(given.get("pads", ())):
+        del given["pads" if draw.chance(70) else "auto_pad"]
+    if draw.chance(40):
+        given["strides"] = [draw.integer(1, 5) for _ in spatial]
+    return given
+
+
+def wide_values(draw: Draw, x: Array) -> Array:
+    """The elements, of which some are NaN or infinite in one of six arrays of floats."""
+    if x.dtype.name not in ("int8", "uint8") and draw.chance(16):
+        unusual = draw.pick(((math.nan,), (math.inf, -math.inf), (-math.inf,)))
+        share = draw.pick((10, 40, 100))
+        x = x.copy()
+        for place in range(x.size):
+            if draw.chance(share):
+                x.flat[place] = draw.pick(unusual)
+    return x
+
+
 def silent(operator: str, spatial: Sequence[int], given: dict[str, Any]) -> str | None:
     """
     The rule of a pool about which the specification is silent; "" if it is not.
@@ -102,7 +128,7 @@ def silent(operator: str, spatial: Sequence[int], given: dict[str, Any]) -> str 
     return "" if [len(axis.taps) for axis in axes] == up else "d1 silent"
 
 
-def attempt(draw: Draw, name: str) -> Case | None:
+def attempt(draw: Draw, name: str, wide: bool = False) -> Case | None:
     """A random case, unless its windows turn out to be unusable."""
     operator = draw.pick(OPERATORS_DRAWN)
     known = OPERATORS[operator]
@@ -118,7 +144,13 @@ def attempt(draw: Draw, name: str) -> Case | None:
         if math.prod(shape) > MOST_ELEMENTS:
             return None
         attributes = {}
-        if operator in SLIDING:
+        if operator in SLIDING and wide:
+            attributes, rule = wide_window(draw, operator, spatial), "wide"
+            try:
+                axes_of(operator, spatial, attributes)
+            except GeometryError:
+                return None
+        elif operator in SLIDING:
             attributes = window(draw, operator, spatial)
             found = silent(operator, spatial, attributes)
             if found is None or (found == "d2" and known.domain):
@@ -128,7 +160,8 @@ def attempt(draw: Draw, name: str) -> Case | None:
             attributes = {"p": draw.integer(1, 4)}
         if operator == "NhwcMaxPool":
             shape = [shape[0], *spatial, shape[1]]
-        inputs = (values(draw, shape, dtype), *inputs[1:])
+        x = values(draw, shape, dtype)
+        inputs = (wide_values(draw, x) if wide else x, *inputs[1:])
         if operator == "MaxPool" and draw.chance(40):
             outputs = 2
             rule = rule if rule != MEANINGS[operator] else "indices"
@@ -147,22 +180,22 @@ def attempt(draw: Draw, name: str) -> Case | None:
     if attributes.get("storage_order"):
         if len(attributes["kernel_shape"]) > 2:
             return None
-        rule = rule if rule == "d1 silent" else "storage order"
+        rule = rule if rule in ("d1 silent", "wide") else "storage order"
     first_opset = oldest(operator, attributes, dtype, outputs)
     opset = draw.pick([first_opset, *(version for version in known.versions if version > first_opset)])
-    return Case(name, rule, operator, opset, inputs, attributes, outputs)
+    return Case(name, "wide" if wide else rule, operator, opset, inputs, attributes, outputs)
 
 
-def random_case(seed: int, number: int) -> Case:
+def random_case(seed: int, number: int, wide: bool = False) -> Case:
     """The random case of a seed and a number."""
-    draw = Draw(f"{seed}:{number}")
+    draw = Draw(f"{'wide:' if wide else ''}{seed}:{number}")
     while True:
-        if made := attempt(draw, f"random_{seed}_{number}"):
+        if made := attempt(draw, f"{'wide' if wide else 'random'}_{seed}_{number}", wide):
             return made
 
 
-def random_cases(count: int, seed: int) -> Iterator[Case]:
+def random_cases(count: int, seed: int, wide: bool = False) -> Iterator[Case]:
     """Random cases with the numbers below a count, except those of dtypes that need a package."""
     for number in range(count):
         with contextlib.suppress(SuiteError):
-            yield random_case(seed, number)
+            yield random_case(seed, number, wide)

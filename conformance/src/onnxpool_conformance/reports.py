@@ -1,16 +1,20 @@
 """Results as text, JSON, JUnit's XML and Markdown, and the file of expected failures."""
 
 import json
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
+
 from .errors import SuiteError
+from .files import Stored, check_empty
 from .rules import TIERS
-from .runner import OUTCOMES, Result
+from .runner import OUTCOMES, Result, described
 
 
 class Run(NamedTuple):
@@ -46,7 +50,7 @@ def expected_failures(path: Path, known: set[str]) -> dict[str, str]:
     found = {}
     for number, line in enumerate(lines, 1):
         name, _, reason = (part.strip() for part in line.partition("#"))
-        if name and name not in known and not name.startswith("random_"):
+        if name and name not in known and not name.startswith(("random_", "wide_", "kernel_")):
             raise SuiteError(f"{path}, line {number}: there is no case {name!r}; remove the line, or see "
                              "onnxpool-conformance list")
         if name:
@@ -143,3 +147,50 @@ def write(path: str, report: str) -> None:
         Path(path).write_text(f"{report}\n", encoding="utf-8")
     except OSError as error:
         raise SuiteError(f"cannot write {path}: {error.strerror}") from error
+
+
+# Reports for maintainers
+
+
+def kinds(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
+    """The failures by operator, outcome, and what their cases test."""
+    groups: dict[tuple[str, str, str], list[Result]] = {}
+    for each in results:
+        if each.outcome != "passed":
+            groups.setdefault((each.operator, each.outcome, each.tests), []).append(each)
+    return groups
+
+
+def smallest(case: Stored) -> tuple[int, int, str]:
+    """The order of cases, in which the first one is the simplest to look at."""
+    elements = sum(int(np.prod(each["shape"])) for each in (*case.entry["inputs"], *case.entry["outputs"]))
+    return elements, len(case.entry["attributes"]), case.name
+
+
+def report(run: Run, results: Sequence[Result], cases: dict[str, Stored]) -> str:
+    """One kind of failure, with its smallest case: the model as text, and what is expected."""
+    import onnx
+    first = min((cases[each.name] for each in results), key=smallest)
+    result, entry = next(each for each in results if each.name == first.name), first.entry
+    given = [f"{each['name']}: {described(x)}" for each, x in zip(entry["inputs"], first.inputs(), strict=True)]
+    wanted = [described(y) for y, _ in first.outputs()] or [f"an error: {entry['error']}"]
+    why = {"spec": "The specification", "consensus": f"Silence of the specification, and {entry['agreed']}",
+           "choice": "A choice of onnxpool, because the specification is silent"}[entry["tier"]]
+    further = [f"`{each.name}`" for each in results if each is not result]
+    return "\n".join([
+        f"# {run.runtime}: {result.operator} {result.outcome}: {result.tests}", "",
+        f"Case `{first.name}` of onnxpool-conformance, the smallest of {len(results)} of this kind.", "",
+        "## Model", "", "```", onnx.printer.to_text(onnx.load(first.model)).strip(), "```", "",
+        "## Inputs", "", "```", *given, "```", "", "## Expected", "", "```", *wanted, "```", "",
+        f"{why}: {entry['reason']}", "", "## Got", "", "```", *(result.got or [result.outcome]), "```", "",
+        result.detail, *(["", f"Further cases: {', '.join(further)}"] if further else []), ""])
+
+
+def write_reports(folder: Path, run: Run, cases: Iterable[Stored]) -> None:
+    """Write a file for each kind of failure to a new or empty folder."""
+    check_empty(folder)
+    folder.mkdir(exist_ok=True)
+    known = {case.name: case for case in cases}
+    for key, results in kinds(run.results).items():
+        name = re.sub(r"[^a-z0-9]+", "-", " ".join(key).lower()).strip("-")
+        (folder / f"{name}.md").write_text(report(run, results, known), encoding="utf-8")

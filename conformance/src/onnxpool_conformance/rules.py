@@ -170,6 +170,7 @@ RULES = {
                      f"{ORT}, {OPENVINO}, {REFERENCE}", "D23"),
     "d24": choice("a large region whose sides are within float32", "The sample lies at its exact position.", "D24"),
     "d24 refused": choice("a region whose coordinates overflow float32", "They have no positions.", "D24"),
+    "wide": choice("any windows and values", "As onnxpool decides wherever the specification is silent."),
     # Errors
     "unknown attribute": schema("an attribute that the version does not have", "The schema has no such attribute."),
     "missing attribute": schema("a required attribute that is missing", "The schema requires the attribute."),

@@ -30,6 +30,7 @@ STARTING = 120.0  # seconds that a backend may take to be imported
 ENDING = 5.0  # seconds that a process may take to end
 LONGEST = 300  # characters of what a runtime says
 BY_NUMBER = {number: name for name, number in TYPES.items()}
+POSIX = os.name == "posix"
 
 
 class Answer(NamedTuple):
@@ -50,10 +51,13 @@ class Result(NamedTuple):
     outcome: str
     detail: str
     seconds: float
+    got: tuple[str, ...] = ()  # the outputs, if they are wrong
 
 
 class Runtime(Protocol):
     """Something that computes cases."""
+
+    name: str
 
     def answer(self, case: Stored) -> Answer:
         """What it does with a case."""
@@ -83,9 +87,18 @@ def run(runtime: Runtime, cases: Iterable[Stored]) -> Iterator[Result]:
     """The result of each case."""
     for case in cases:
         start, about = time.monotonic(), case.entry
-        outcome, detail = judged(case, runtime.answer(case))
+        answer = runtime.answer(case)
+        outcome, detail = judged(case, answer)
+        got = tuple(map(described, answer.outputs)) if outcome == "wrong" else ()
         yield Result(case.name, about["operator"], about["tier"], about["tests"], outcome, shortened(detail),
-                     time.monotonic() - start)
+                     time.monotonic() - start, got)
+
+
+def described(y: Any) -> str:
+    """An array as text, or what is there instead of it."""
+    if not isinstance(y, np.ndarray):
+        return shortened(str(y))
+    return f"{y.dtype.name}{list(y.shape)} {np.array2string(y, separator=', ', threshold=200)}"
 
 
 def shortened(text: str) -> str:
@@ -102,20 +115,27 @@ class Backend:
 
     def __init__(self, module: str, seconds: float) -> None:
         self.module, self.seconds = module, seconds
-        self.log = tempfile.NamedTemporaryFile(prefix="onnxpool-conformance-")  # noqa: SIM115
-        self.start()
+        descriptor, path = tempfile.mkstemp(prefix="onnxpool-conformance-")
+        os.close(descriptor)
+        self.log = Path(path)
+        try:
+            self.start()
+        except SuiteError:
+            self.log.unlink()
+            raise
 
     def start(self) -> None:
         """Start the process, which imports the module."""
         context = multiprocessing.get_context("spawn")
         self.pipe, end = context.Pipe()
-        self.process = context.Process(target=serve, args=(end, self.module, self.log.name), daemon=True)
+        self.process = context.Process(target=serve, args=(end, self.module, str(self.log)), daemon=True)
         self.process.start()
         end.close()
         answer = self.receive(STARTING)
         if answer.ended:
             self.end()
             raise SuiteError(f"cannot use the backend {self.module}: {answer.said}")
+        self.name = answer.said
 
     def receive(self, seconds: float) -> Answer:
         """What the process sends, or how it ended."""
@@ -136,7 +156,7 @@ class Backend:
                 self.start()
             except SuiteError as error:
                 return Answer("crashed", [], str(error))
-        os.truncate(self.log.name, 0)
+        os.truncate(self.log, 0)
         inputs = case.inputs()
         with contextlib.suppress(OSError):  # of a process that has ended, which receive() reports
             self.pipe.send((str(case.model), inputs))
@@ -147,7 +167,7 @@ class Backend:
 
     def tail(self) -> str:
         """The end of what the process wrote."""
-        return Path(self.log.name).read_bytes()[-LONGEST:].decode(errors="replace")
+        return self.log.read_bytes()[-LONGEST:].decode(errors="replace")
 
     def end(self) -> None:
         """End the process."""
@@ -158,7 +178,7 @@ class Backend:
     def close(self) -> None:
         """End the process, and forget what it wrote."""
         self.end()
-        self.log.close()
+        self.log.unlink()
 
 
 def serve(pipe: Connection, module: str, log: str) -> None:
@@ -173,7 +193,7 @@ def serve(pipe: Connection, module: str, log: str) -> None:
     except BaseException as error:
         pipe.send(("refused", [], f"{type(error).__name__}: {error}"))
         return
-    pipe.send(("", [], ""))
+    pipe.send(("", [], str(getattr(backend, "VERSION", module))))
     while True:
         try:
             path, inputs = pipe.recv()
@@ -193,8 +213,10 @@ class Command:
     """A command line, which reads a model and its inputs from files, and writes its outputs to a directory."""
 
     def __init__(self, command: str, seconds: float) -> None:
+        self.name = command
         try:
-            self.words = shlex.split(command)
+            words = shlex.split(command, posix=POSIX)  # otherwise, backslashes separate folders
+            self.words = words if POSIX else [word.strip('"') for word in words]
         except ValueError as error:
             raise SuiteError(f"the command {command!r} cannot be split into words: {error}") from error
         for name in ("{model}", "{outputs}"):
@@ -229,7 +251,7 @@ class Command:
                 reader.join(1)
             text = b"".join(said)[-LONGEST:].decode(errors="replace")
             if code < 0 or code >= 128:  # 128 + n is how shells report signal n
-                return Answer("crashed", [], f"{ending(code if code < 0 else 128 - code)}: {text}")
+                return Answer("crashed", [], f"{ending(128 - code if POSIX and code > 0 else code)}: {text}")
             if code:
                 return Answer("refused", [], f"status {code}: {text}")
             if case.entry["error"]:
@@ -249,8 +271,11 @@ def keep(stream: Any, said: deque[bytes]) -> None:
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """End a command and the processes that it has started."""
-    with contextlib.suppress(OSError):  # if all have ended
-        os.killpg(process.pid, signal.SIGKILL)
+    if POSIX:
+        with contextlib.suppress(OSError):  # if all have ended
+            os.killpg(process.pid, signal.SIGKILL)
+    else:
+        subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)
     process.wait()
 
 

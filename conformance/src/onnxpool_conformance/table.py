@@ -1,5 +1,6 @@
 """The table of cases: every operator and version, and the edges of windows, numbers and arguments."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +11,7 @@ import numpy as np
 from .cases import Array, Case
 from .oracle import DTYPES, FORMATS
 from .rules import RULES
-from .versions import OPERATORS, oldest
+from .versions import COMMON, OPERATORS, oldest
 
 NAN, INF = math.nan, math.inf
 WINDOWED = ("AveragePool", "MaxPool", "LpPool")
@@ -76,7 +77,7 @@ def sample(operator: str, *, rank: int = 2, dtype: str = "") -> tuple[tuple[Arra
     """Inputs and attributes with which any version of an operator can be called."""
     known = OPERATORS[operator]
     dtype = dtype or ("float32" if "float32" in known.dtypes else "uint8")
-    spatial = (6, 5)[:rank] if rank < 3 else (4, 3, 3, 2)[:rank]
+    spatial = (6, 5)[:rank] if rank < 3 else (4, 3, 3, 2, 2)[:rank]
     x = mixed(2, 3, *spatial, dtype=dtype)
     if operator in GLOBAL:
         return (x,), {}
@@ -88,7 +89,7 @@ def sample(operator: str, *, rank: int = 2, dtype: str = "") -> tuple[tuple[Arra
     if operator == "RoiAlign":
         rois = np.array([[0, 0, 4, 4], [0.5, 1, 4.5, 5]]).astype(x.dtype)
         return (x, rois, np.array([0, 1])), {"output_height": 2, "output_width": 2, "sampling_ratio": 1}
-    attributes: dict[str, Any] = {"kernel_shape": [2] * rank, "strides": [2, 1, 2, 1][:rank]}
+    attributes: dict[str, Any] = {"kernel_shape": [2] * rank, "strides": [2, 1, 2, 1, 1][:rank]}
     if operator == "NhwcMaxPool":
         return (np.ascontiguousarray(np.moveaxis(x, 1, -1)),), attributes
     if known.domain:
@@ -426,6 +427,22 @@ def errors() -> Iterator[Case]:
         yield refused("places", "MaxUnpool", f"index_{label}", one, place, kernel_shape=[2], strides=[2])
     yield refused("d24 refused", "RoiAlign", "overflow", ramp(4, 4), np.array([[-3e38, 0, 3e38, 1]], np.float32), FIRST,
                   sampling_ratio=2)
+
+
+def kernels() -> Iterator[Case]:
+    """Each dtype at the first and last opset of each version, and there with none to five axes: what a runtime has."""
+    for operator, known in OPERATORS.items():
+        pooled = operator in WINDOWED or operator in GLOBAL or known.domain or operator == "MaxUnpool"
+        usual = "float32" if "float32" in known.dtypes else "uint8"
+        ranks = range(0 if "Global" in operator else 1, 6) if pooled else (2,)
+        lasts = (*(version - 1 for version in known.versions[1:]), known.versions[-1])
+        for version, last in zip(known.versions, lasts, strict=True):
+            for opset, (dtype, since) in itertools.product(sorted({version, last}), known.dtypes.items()):
+                for rank in ranks if (opset, dtype) == (last, usual) else (2,):
+                    if since <= version or known.domain:
+                        inputs, attributes = sample(operator, rank=rank, dtype=dtype)
+                        yield Case(f"kernel_{operator.lower()}_{opset}_{dtype}_{rank}d", MEANINGS[operator], operator,
+                                   COMMON if known.domain else opset, inputs, attributes)
 
 
 PARTS = (versions, dtypes, ranks, borders, numbers, regions, quantisation, decisions, errors)

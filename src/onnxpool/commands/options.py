@@ -4,7 +4,8 @@ import os
 import re
 from collections.abc import Iterable
 
-from ..onnx.disagreements import RUNTIMES, TABLE
+from ..onnx.cases import RUNTIMES
+from ..onnx.disagreements import TABLE
 from ..onnx.protos import ModelError
 from .operators import operator_of
 from .text import sizes

@@ -9,7 +9,8 @@ import onnx
 
 from onnxpool.planning.plan import WindowPlan
 
-from .disagreements import COMMON, Case, Disagreement, Filter, disagreements
+from .cases import Case, Disagreement
+from .disagreements import COMMON, Filter, disagreements
 from .protos import Input, ModelError, Shape, inputs_of, load, title, value_of
 from .survey import Site, survey
 
@@ -122,7 +123,7 @@ def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None =
     shapes : mapping of str to tuple of int, optional
         Shapes of inputs with unknown sizes.
     wanted : Filter
-        Selection of warnings. By default, those about all runtimes, unless they show only with unusual values.
+        Selection of warnings. By default, those about onnxruntime, OpenVINO and onnx that ordinary values show.
 
     Returns
     -------

@@ -1,243 +1,68 @@
 """
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
-onnxpool's own answers, with the reasons, are in docs/decisions.md. The rows describe onnx 1.23.2, onnxruntime 1.32.0
-and OpenVINO 2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes
-that the table misses, or warns of without need.
+onnxpool's own answers, with the reasons, are in docs/decisions.md. Rows about kernels, and all about tract and
+onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagreements.py` writes them to
+disagreements.json, as conjunctions of `CONDITIONS`. The others describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
+2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the
+table misses, or warns of without need.
 
 If a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares it with ours.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from onnxpool.base import Operator
 from onnxpool.dtypes import BYTES, DTYPES, FLOATS
 from onnxpool.kernels import available
 from onnxpool.windows import Axis, ceil_div
 
-from .surroundings import NOTHING, Surroundings
+from .cases import (
+    ALIGN,
+    AVERAGE,
+    GLOBAL,
+    GLOBAL_AVERAGE,
+    GLOBAL_MAXIMUM,
+    GLOBAL_NORM,
+    INFERENCE,
+    MAXIMUM,
+    MOST_WINDOWS,
+    NORM,
+    OPENVINO,
+    OPTIMIZER,
+    ORT,
+    ORT_FLOATS,
+    POOLS,
+    QLINEAR,
+    QUANTISED,
+    QUANTISED_GLOBAL,
+    REFERENCE,
+    REGIONS,
+    SIMPLIFIER,
+    TRACT,
+    UNPOOL,
+    USUAL,
+    WEB,
+    Case,
+    Disagreement,
+    differ,
+    divides_by_fewer,
+    leaves_first,
+    most_taps,
+    overhang,
+    pads_reach_kernel,
+    room,
+    starts_later,
+)
+from .derived import behaviour_rows, kernel_rows
 
-ORT, OPENVINO = "onnxruntime", "OpenVINO"
-REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
-RUNTIMES = {"onnxruntime": ORT, "openvino": OPENVINO, "reference": REFERENCE, "inference": INFERENCE}
-
-AVERAGE, MAXIMUM, NORM = ("AveragePool",), ("MaxPool",), ("LpPool",)
-GLOBAL_AVERAGE, GLOBAL_MAXIMUM, GLOBAL_NORM = ("GlobalAveragePool",), ("GlobalMaxPool",), ("GlobalLpPool",)
-QLINEAR, NHWC, QUANTISED_GLOBAL = ("QLinearAveragePool",), ("NhwcMaxPool",), ("QLinearGlobalAveragePool",)
-ROI_MAXIMUM, ALIGN, UNPOOL = ("MaxRoiPool",), ("RoiAlign",), ("MaxUnpool",)
-POOLS, QUANTISED, REGIONS = AVERAGE + MAXIMUM + NORM, QLINEAR + NHWC, ROI_MAXIMUM + ALIGN
-GLOBAL = GLOBAL_AVERAGE + GLOBAL_MAXIMUM + GLOBAL_NORM
-EVERY = POOLS + QUANTISED + GLOBAL + REGIONS + QUANTISED_GLOBAL + UNPOOL
-
-# The kernels of onnxruntime 1.31 and 1.32 on a CPU. An operator is in the first table if it has a version without a
-# kernel, and in the last one if its dtypes are not these floats. float16 is cast to float32, which the first opsets
-# refuse.
-ORT_VERSIONS = {"AveragePool": (7, 99), "LpPool": (2, 99), "GlobalLpPool": (2, 21), "MaxRoiPool": (1, 21),
-                "RoiAlign": (10, 21)}
-ORT_FLOATS = tuple(name for name in FLOATS if DTYPES[name].numpy and DTYPES[name].itemsize < 8)
 HALVES = tuple(name for name in FLOATS if DTYPES[name].itemsize == 2)
-ORT_DTYPES = {"MaxPool": (*ORT_FLOATS, "float64", *BYTES), "RoiAlign": (*ORT_FLOATS, "float64"),
-              **dict.fromkeys(QUANTISED + QUANTISED_GLOBAL, BYTES)}
-ORT_CASTS_SINCE, ORT_DOUBLE_MAXIMUM_SINCE = 6, 8
 
-LONG_SUM = 2**18  # elements: the error of a longer sum in float32, added one after another, can exceed 0.2 %
 LARGEST_BFLOAT16_COUNT = 256  # the largest sum of ones in bfloat16
-MOST_WINDOWS = 2**12  # maximum number of windows checked one by one; enough unless pads are a thousand times the kernel
 ORT_LARGEST_KERNEL, ORT_LONGEST_ROW, ORT_VECTOR = 32, 2045, 4  # limits of its loops for rows, and size of their vectors
-RANKS_OF_ORT = NHWC + QUANTISED_GLOBAL  # operators for which onnxruntime accepts any number of spatial axes
 LARGEST_INT32, LARGEST_BYTE = 2**31 - 1, 255
-
-
-def overhang(axis: Axis) -> int:
-    """The number of elements by which the last window reaches beyond input and padding."""
-    return (axis.out - 1) * axis.stride + axis.span - axis.size - sum(axis.pads)
-
-
-def room(axis: Axis) -> int:
-    """The distance by which a window can move within input and padding."""
-    return axis.size + sum(axis.pads) - axis.span
-
-
-def differ(pairs: Sequence[tuple[Axis, Axis]]) -> bool:
-    """
-    Whether windows along the first of each two axes, or their divisors, differ from those along the second.
-
-    If a window is empty along one axis, the others do not matter, because results of empty windows are not compared.
-    """
-    if any(ours.out != theirs.out for ours, theirs in pairs):
-        return True
-    windows = [[(ours.window(index), theirs.window(index))
-                for index in {*range(min(ours.out, MOST_WINDOWS)), ours.out - 1}] for ours, theirs in pairs]
-    return any(all(any(both[side].taps for both in along) for along in windows)
-               and any(both[side].taps and both[0] != both[1] for along in windows for both in along)
-               for side in (0, 1))
-
-
-def cuts_divisor(axis: Axis) -> bool:
-    """Whether a window with elements overhangs input and padding, so that a mean divides by fewer than its taps."""
-    last = map(axis.window, range(max(0, axis.out - MOST_WINDOWS), axis.out))
-    return axis.counts_pads and any(window.taps and window.divisor < axis.kernel for window in last)
-
-
-def starts_later(axis: Axis) -> bool:
-    """Whether a window begins at an element other than the first one."""
-    return any(axis.window(index).first > 0 for index in range(min(axis.out, MOST_WINDOWS)))
-
-
-def most_taps(axis: Axis) -> int:
-    """The largest number of taps that a window has inside the input."""
-    if axis.begin < axis.end:
-        return axis.kernel
-    return max((axis.window(index).taps for index in range(min(axis.out, MOST_WINDOWS))), default=0)
-
-
-def leaves_first(axis: Axis) -> bool:
-    """Whether a window has a tap on an element other than the first one."""
-    windows = map(axis.window, range(min(axis.out, MOST_WINDOWS)))
-    return any(window.taps and window.first + (window.taps - 1) * axis.dilation for window in windows)
-
-
-class Case(NamedTuple):
-    """The known facts of a pooling node, without `shape` and `dtype` if its model leaves them open."""
-
-    operator: Operator
-    inputs: int
-    dtype: str | None = None
-    shape: tuple[int | str, ...] | None = None
-    axes: tuple[Axis, ...] = ()  # the windows of each axis; None if a size is open
-    output: tuple[int, ...] = ()  # the shape that follows from these sizes; None if one is open
-    around: Surroundings = NOTHING
-
-    @property
-    def name(self) -> str:
-        """The ONNX operator."""
-        return type(self.operator).__name__
-
-    @property
-    def version(self) -> int:
-        """The operator's version."""
-        return self.operator.version
-
-    @property
-    def rank(self) -> int | None:
-        """The number of spatial axes."""
-        if self.shape is not None:
-            return len(self.shape) - 2
-        kernel = self.operator.attributes.get("kernel_shape")
-        return len(kernel) if isinstance(kernel, tuple) else None
-
-    def has(self, attribute: str) -> bool:
-        """Whether an attribute is not 0."""
-        return bool(self.operator._values.get(attribute))
-
-    @property
-    def ceil(self) -> bool:
-        """Whether output sizes are rounded up."""
-        return self.has("ceil_mode")
-
-    @property
-    def mode(self) -> str:
-        """The auto_pad."""
-        return str(self.operator._values.get("auto_pad", "NOTSET"))
-
-    @property
-    def same(self) -> bool:
-        """Whether pads follow from the shape."""
-        return self.mode.startswith("SAME")
-
-    @property
-    def padded(self) -> bool:
-        """Whether there is padding."""
-        return any(map(any, (axis.pads for axis in self.axes)))
-
-    @property
-    def dilated(self) -> bool:
-        """Whether windows have gaps."""
-        return any(axis.dilation > 1 and axis.kernel > 1 for axis in self.axes)
-
-    @property
-    def empty(self) -> bool:
-        """Whether a window lies entirely in the padding."""
-        return any(axis.empty for axis in self.axes)
-
-    @property
-    def drops(self) -> bool:
-        """Whether ceil_mode would add a window if that did not start in the padding."""
-        return self.ceil and any(ceil_div(room(axis), axis.stride) + 1 > axis.out for axis in self.axes)
-
-    def overhangs(self, least: int = 1) -> bool:
-        """Whether ceil_mode has a window that reaches this far beyond input and padding."""
-        return self.ceil and any(overhang(axis) >= least for axis in self.axes)
-
-    def negative(self, least: int = 1) -> bool:
-        """Whether SAME_* would need negative pads of this total size."""
-        return self.same and any(overhang(axis) <= -least for axis in self.axes)
-
-    @property
-    def unit(self) -> bool:
-        """Whether strides and dilations are 1, for which the reference has a separate implementation."""
-        return bool(self.axes) and all(axis.stride == axis.dilation == 1 for axis in self.axes)
-
-    @property
-    def taps(self) -> int:
-        """The number of elements of a window."""
-        return math.prod(axis.kernel for axis in self.axes)
-
-    @property
-    def most(self) -> int:
-        """The largest number of input elements in a window."""
-        return math.prod(map(most_taps, self.axes))
-
-    @property
-    def pointlike(self) -> bool:
-        """Whether images have one element."""
-        return self.shape is not None and self.shape[2:] == (1, 1)
-
-    @property
-    def channels(self) -> int | str | None:
-        """The size of the channel axis of a channels-first array."""
-        return None if self.shape is None else self.shape[1]
-
-    @property
-    def p(self) -> float:
-        """The exponent of a norm."""
-        p: float = self.operator._values.get("p", 2)
-        return p
-
-    @property
-    def sums_samples(self) -> bool:
-        """Whether the mean over a region may be taken over more than one sample."""
-        given = self.operator.attributes
-        return not (given.get("mode") == "max" or given.get("sampling_ratio") == 1)
-
-    def long_sum(self, lanes: int) -> bool:
-        """Whether the error of a sum in float32, split into this many parts, can exceed 0.2 %."""
-        return self.taps >= LONG_SUM * lanes and self.dtype in ORT_FLOATS
-
-
-def divides_by_fewer(case: Case) -> bool:
-    """Whether a mean with count_include_pad divides by fewer than the taps of the kernel, because of ceil_mode."""
-    return case.most > 0 and any(map(cuts_divisor, case.axes))
-
-
-def ort_lacks(case: Case) -> bool:
-    """Whether onnxruntime has no kernel for the version or dtype."""
-    first, last = ORT_VERSIONS.get(case.name, (1, 99))
-    if not first <= case.version <= last:
-        return True
-    if case.dtype == "float16":
-        return case.operator.opset < ORT_CASTS_SINCE
-    if case.dtype == "float64" and case.name == "MaxPool":
-        return case.version < ORT_DOUBLE_MAXIMUM_SINCE
-    return case.dtype is not None and case.dtype not in ORT_DTYPES.get(case.name, ORT_FLOATS)
-
-
-def ort_refuses_rank(case: Case) -> bool:
-    """Whether onnxruntime refuses the number of spatial axes."""
-    return case.rank is not None and (case.rank < 1 or (case.rank > 3 and case.name not in RANKS_OF_ORT))
 
 
 def ort_refuses_negative(case: Case) -> bool:
@@ -323,12 +148,6 @@ def ort_drops_alone(axis: Axis, finite: bool) -> bool:
     windows = ((index * axis.stride - axis.pads[0] + axis.span - 1, axis.window(index))
                for index in range(min(axis.out, MOST_WINDOWS)))
     return any(window.taps and (window.first >= beyond or window.first < last) for last, window in windows)
-
-
-def pads_reach_kernel(case: Case) -> bool:
-    """Whether a pad is given that is as large as the kernel before dilation."""
-    kernel, pads = case.operator.attributes.get("kernel_shape", ()), case.operator.attributes.get("pads", ())
-    return any(pad >= taps for pad, taps in zip(pads, kernel * 2, strict=False))
 
 
 def orders_differ(case: Case) -> bool:
@@ -578,12 +397,22 @@ def reference_moves_windows(axis: Axis, count: int, other: Axis, norm: bool) -> 
     return not all(map(same, range(min(axis.out, MOST_WINDOWS))))
 
 
+def merges(case: Case) -> bool:
+    """Whether an optimiser that does not look at padding merges the Pad before a pool into its pads."""
+    return len(case.around.zeros) == 2 * len(case.operator.attributes["kernel_shape"])
+
+
+def merges_average(case: Case) -> bool:
+    """Whether an optimiser that looks at padding merges the Pad before a mean into its pads, which count then."""
+    own = any(case.operator.attributes.get("pads", ()))
+    return merges(case) and case.mode == "NOTSET" and (case.has("count_include_pad") or not own)
+
+
 def ort_merges(case: Case) -> bool:
     """Whether onnxruntime merges the Pad before a pool into its pads, which it does for a mean if pads count."""
-    own = any(case.operator.attributes.get("pads", ()))
-    counts = case.name in MAXIMUM or case.has("count_include_pad") or not own
-    fits = len(case.around.zeros) == 2 * len(case.operator.attributes["kernel_shape"])
-    return fits and case.mode == "NOTSET" and not case.operator.return_indices and counts
+    if case.name in AVERAGE:
+        return merges_average(case)
+    return merges(case) and case.mode == "NOTSET" and not case.operator.return_indices
 
 
 def ort_merged_pads(case: Case) -> tuple[int, ...]:
@@ -602,8 +431,11 @@ def ort_refuses_merged(case: Case) -> bool:
 
 def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
     """The windows of each axis, and those of onnxruntime with merged pads; empty if it does not merge them."""
-    if not case.axes or not ort_merges(case) or ort_refuses_merged(case):
-        return []
+    return merged_axes(case) if ort_merges(case) and not ort_refuses_merged(case) else []
+
+
+def merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
+    """The windows of each axis, and those with the pads of the Pad before the pool."""
     zeros, rank = case.around.zeros, len(case.axes)
     pairs = []
     for i, axis in enumerate(case.axes):
@@ -614,6 +446,29 @@ def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
             out -= 1
         pairs.append((axis, Axis(size, out, axis.kernel, axis.stride, axis.dilation, pads, axis.counts_pads)))
     return pairs
+
+
+def simplified(prefix: str, runtime: str, operators: tuple[str, ...], merging: Callable[[Case], bool],
+               before: tuple[int, ...] = ()) -> Iterator[Disagreement]:
+    """The rows of an optimiser that merges the Pad before a pool into its pads."""
+    def reads_zero(case: Case) -> bool:
+        return any(ours.window(i).taps != theirs.window(i).taps for ours, theirs in merged_axes(case)
+                   for i in range(min(ours.out, theirs.out, MOST_WINDOWS)))
+
+    def drops(case: Case) -> bool:
+        return merging(case) and any(ours.out != theirs.out for ours, theirs in merged_axes(case))
+
+    def forgets(case: Case) -> bool:
+        lost = case.name in MAXIMUM or not merges_average(case)
+        return merging(case) and lost and (case.mode != "NOTSET" or (not drops(case) and reads_zero(case)))
+
+    yield Disagreement(f"{prefix}-merged-ceil", runtime, operators, drops, (
+        "merges the preceding Pad into the pool, which then drops the window of ceil_mode that starts in its zeros: "
+        "another output shape"), before=before)
+    if merging is merges:
+        yield Disagreement(f"{prefix}-merged-zeros", runtime, operators, forgets, (
+            "merges the preceding Pad into the pool, which then ignores its zeros: another maximum of negative "
+            "elements, or a divisor that counts other elements"), before=before)
 
 
 def ort_drops_merged(case: Case) -> bool:
@@ -648,30 +503,8 @@ def openvino_pools_quantised(case: Case) -> bool:
     return plain and reaches and case.has("count_include_pad")
 
 
-class Disagreement(NamedTuple):
-    """A row: if the condition holds for one of the operators, the runtime behaves as the text says."""
-
-    name: str
-    runtime: str
-    operators: tuple[str, ...]
-    holds: Callable[[Case], bool]
-    text: str
-    values: str = ""  # the unusual values that alone reveal it; empty if ordinary ones do
-    before: tuple[int, ...] = ()  # the release that fixed it
-
-    @property
-    def who(self) -> str:
-        """The runtime, with its releases if it is not all of them."""
-        return f"{self.runtime} before {'.'.join(map(str, self.before))}" if self.before else self.runtime
-
-
 DISAGREEMENTS = (
-    Disagreement(
-        "ort-kernel", ORT, EVERY, ort_lacks,
-        "has no kernel for this version and dtype (1.31 and 1.32 on a CPU)"),
-    Disagreement(
-        "ort-rank", ORT, POOLS + QUANTISED + GLOBAL + QUANTISED_GLOBAL + UNPOOL, ort_refuses_rank,
-        "refuses this number of spatial axes"),
+    *kernel_rows("ort", ORT),
     Disagreement(
         "ort-pads", ORT, POOLS + QUANTISED + UNPOOL, pads_reach_kernel,
         "refuses pads as large as the undilated kernel, or larger"),
@@ -730,10 +563,6 @@ DISAGREEMENTS = (
     Disagreement(
         "inference-pads", INFERENCE, POOLS, inference_ignores_mode,
         "ignores auto_pad if pads are given, even if all are 0: another output shape"),
-    Disagreement(
-        "reference-missing", REFERENCE, QUANTISED + QUANTISED_GLOBAL + GLOBAL_NORM + ROI_MAXIMUM,
-        lambda case: True,
-        "does not have this operator"),
     Disagreement(
         "reference-average-1", REFERENCE, AVERAGE, reference_counts_pads,
         "counts padding at version 1"),
@@ -798,9 +627,6 @@ DISAGREEMENTS = (
         "reference-bfloat16", REFERENCE, AVERAGE + NORM + GLOBAL_AVERAGE, reference_stalls,
         "adds in bfloat16, in which a sum of equal numbers stops growing after 256 of them"),
     Disagreement(
-        "openvino-missing", OPENVINO, UNPOOL + QUANTISED_GLOBAL + NHWC, lambda case: True,
-        "does not have this operator"),
-    Disagreement(
         "openvino-version", OPENVINO, GLOBAL_NORM,
         lambda case: case.version == 1 and "p" in case.operator.attributes,
         "refuses the float p of version 1"),
@@ -808,15 +634,9 @@ DISAGREEMENTS = (
         "openvino-global-rank", OPENVINO, GLOBAL_NORM, lambda case: case.rank == 0,
         "takes the norm over all axes if none is spatial"),
     Disagreement(
-        "openvino-regions-bfloat16", OPENVINO, ROI_MAXIMUM, lambda case: case.dtype == "bfloat16",
-        "refuses bfloat16"),
-    Disagreement(
         "openvino-bfloat16-crash", OPENVINO, POOLS, openvino_crashes,
         "ends the process: bfloat16, 8 results per channel, and a multiple of 8 channels, on processors with AVX2 but "
         "without AVX-512"),
-    Disagreement(
-        "openvino-rank", OPENVINO, POOLS + QLINEAR, lambda case: case.rank is not None and case.rank > 3,
-        "refuses more than three spatial axes"),
     Disagreement(
         "openvino-float64", OPENVINO, POOLS + GLOBAL + REGIONS,
         lambda case: case.dtype == "float64" and case.most > 0,
@@ -959,6 +779,7 @@ DISAGREEMENTS = (
     Disagreement(
         "openvino-regions-range", OPENVINO, ALIGN, lambda case: case.sums_samples and case.dtype != "float16",
         "returns inf if a sum overflows float32, even though the mean does not", values="range"),
+    *kernel_rows("openvino", OPENVINO), *kernel_rows("reference", REFERENCE, False),
 )
 
 
@@ -997,9 +818,17 @@ OF_GRAPHS = (
     Disagreement(
         "openvino-quantised-pads", OPENVINO, AVERAGE, openvino_pools_quantised,
         "pools before it dequantises, and pads with 0 instead of the zero point"),
+    *simplified("onnxsim", SIMPLIFIER, AVERAGE, merges_average),
+    *simplified("old-onnxsim", SIMPLIFIER, MAXIMUM, merges, before=(0, 7)),
+    *simplified("old-onnxsim-mean", SIMPLIFIER, AVERAGE, merges, before=(0, 8)),
+    *simplified("onnxoptimizer", OPTIMIZER, AVERAGE + MAXIMUM, merges),
 )
 
-TABLE = (*DISAGREEMENTS, *OF_GRAPHS)
+# Rows of onnxruntime, of which those for the same loops hold in a browser, too.
+RELATED = {row.name: row for row in DISAGREEMENTS if row.runtime == ORT and not row.before}
+OF_RUNS = (*kernel_rows(TRACT, TRACT), *behaviour_rows(TRACT, {}),
+           *kernel_rows(WEB, WEB), *behaviour_rows(WEB, RELATED))
+TABLE = (*DISAGREEMENTS, *OF_RUNS, *OF_GRAPHS)
 
 
 class Filter(NamedTuple):
@@ -1011,7 +840,8 @@ class Filter(NamedTuple):
     values : bool
         Whether rows that only unusual values reveal are selected too.
     runtimes : mapping of str to tuple of int, optional
-        The runtimes, as named in the rows, each with its release, which is empty for any. None means all runtimes.
+        The runtimes, as named in the rows, each with its release, which is empty for any. None means onnxruntime,
+        OpenVINO and onnx.
     ignored : collection of str
         Names of rows that are not selected.
     """
@@ -1025,7 +855,7 @@ class Filter(NamedTuple):
         if row.name in self.ignored or (row.values and not self.values):
             return False
         if self.runtimes is None:
-            return True
+            return row.runtime in USUAL
         release = self.runtimes.get(row.runtime)
         return release is not None and (not release or not row.before or release < row.before)
 

@@ -1,0 +1,48 @@
+"""The kept results of runtimes: the page is made from them, and old releases with known faults fail."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from onnxpool_conformance.rules import TIERS
+from onnxpool_conformance.table import table
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tools.run_conformance import PAGE, page, runtimes, stored  # noqa: E402
+
+STORED = {each.runtime.id: each for each in stored()}
+CONTROLS = {
+    ("onnxruntime-1.27", "onnxruntime"): (
+        "d02_averagepool_1d_overhang_opset_11", "d02_averagepool_2d_pads_and_overhang_opset_11"),
+    ("tract-0.23.5", "tract"): (
+        *(f"d02_averagepool_1d_overhang_opset_{opset}" for opset in (10, 11, 19, 22)),
+        "averagepool_dilations", "averagepool_dilations_pads", "averagepool_dilations_counted"),
+}
+
+
+def test_the_page_is_up_to_date():
+    """The page is what the kept results say, of as many cases as there are."""
+    assert PAGE.read_text("utf-8") == page([*STORED.values()])
+
+
+def test_every_adapter_has_results():
+    """There are at least eight runtimes besides the controls, and each adapter is of one."""
+    adapters = {path.stem for path in (ROOT / "conformance/src/onnxpool_conformance/adapters").glob("*.py")}
+    assert {runtime.adapter for runtime in runtimes()} == adapters - {"__init__", "in_node"}
+    assert sum(not each.runtime.control for each in STORED.values()) >= 8
+
+
+@pytest.mark.parametrize(("old", "new"), CONTROLS, ids=lambda name: name)
+def test_old_releases_fail(old, new):
+    """The suite finds the faults that a release is known to have, and none of them in the release that corrected it."""
+    for name in CONTROLS[old, new]:
+        assert STORED[old].outcome(table()[name]) == "wrong", name
+        assert STORED[new].outcome(table()[name]) == "passed", name
+
+
+def test_onnxpool_has_no_failures():
+    """onnxpool passes all tiers."""
+    assert not STORED["onnxpool"].failures
+    assert {case.tier for case in STORED["onnxpool"].cases} == set(TIERS)

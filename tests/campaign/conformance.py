@@ -1,0 +1,42 @@
+"""Faults that are put into the compiled code one by one: how many of them the conformance suite finds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from onnxpool_conformance.files import export
+from onnxpool_conformance.randoms import random_cases
+from onnxpool_conformance.rules import TIERS
+from onnxpool_conformance.table import table as every_case
+
+from .builds import Build, folder
+from .faults import Fault, finding, listed, search, table
+from .figures import Figure, all_of, none
+
+CASES = 2000  # random ones, and as many wide ones
+
+
+def run(seed: int, quick: bool, chosen: slice = slice(None)) -> Iterator[Figure]:
+    """
+    Export cases, build the package, and run onnxpool with each fault that shows in values. `--quick` tries none.
+
+    Faults with tests of their own are left out: they are in what no random call can show.
+    """
+    if quick:
+        return
+    with folder("conformance") as where:
+        cases = Path(where) / "cases"
+        if not cases.exists():
+            export([*every_case().values(), *random_cases(CASES, seed), *random_cases(CASES, seed, wide=True)], cases)
+        method = {"conformance": ["-m", "onnxpool_conformance", "run", "--from", str(cases), "--backend",
+                                  "onnxpool_conformance.adapters.onnxpool", "--fail-on", *TIERS]}
+        build = Build(Path(where))
+        yield none("false alarms", sum(bool(finding(build, words)) for words in method.values()), 1, "builds")
+        rows: list[tuple[Fault, str, str]] = []
+        for fault in [fault for fault in listed() if not fault.tests and not fault.needs][chosen]:
+            start = time.monotonic()
+            rows.append((fault, *search(build, fault, method)))
+            print(f"  {next(table(rows[-1:]))} {time.monotonic() - start:.0f} s", flush=True)
+    yield all_of("faults found", sum(bool(name) for _, name, _ in rows), len(rows), "faults")

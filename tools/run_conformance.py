@@ -1,0 +1,247 @@
+"""
+Run the conformance suite on the runtimes of conformance/runtimes.toml, and write docs/conformance.md.
+
+    python tools/run_conformance.py [IDS ...] [--environments DIR] [--reports DIR]
+    python tools/run_conformance.py --page
+
+Each runtime gets a virtual environment in DIR (build/runtimes), which is made unless it exists, and its failures are
+kept in conformance/results. With --page, only the page is written, from these files. With --reports, DIR gets a folder
+for each runtime, with a file about each kind of failure that its maintainers can read.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance" / "src"))
+
+from onnxpool_conformance.cases import Case
+from onnxpool_conformance.rules import TIERS
+from onnxpool_conformance.table import table
+from onnxpool_conformance.versions import OPERATORS
+
+ROOT = Path(__file__).resolve().parents[1]
+SUITE = ROOT / "conformance"
+SOURCE = SUITE / "src"
+RESULTS, PAGE = SUITE / "results", ROOT / "docs" / "conformance.md"
+BASIS = ("numpy", "onnx", "ml_dtypes")  # what the runner needs
+LONGEST = 110  # characters of a detail
+SHOWN = ("passed", "wrong", "refused", "accepted", "crashed", "timeout")
+
+
+class Runtime(NamedTuple):
+    """An entry of runtimes.toml."""
+
+    id: str
+    adapter: str
+    install: Sequence[str] = ()
+    npm: Sequence[str] = ()
+    environment: Mapping[str, str] = MappingProxyType({})
+    without: Sequence[str] = ()  # operators that are not run
+    control: bool = False
+
+    @property
+    def how(self) -> str:
+        """The command that installs it."""
+        if self.npm:
+            return f"npm install {' '.join(self.npm)}"
+        return f"pip install {' '.join(self.install or ['onnx'])}"
+
+
+class Stored(NamedTuple):
+    """What is kept of a run: the runtime with its version, and the outcome and the detail of each failure."""
+
+    runtime: Runtime
+    name: str
+    cases: Sequence[Case]
+    failures: dict[str, tuple[str, str]]
+
+    def outcome(self, case: Case) -> str:
+        """The outcome of a case."""
+        return self.failures.get(case.name, ("passed",))[0]
+
+    def counts(self, cases: Iterable[Case]) -> Counter[str]:
+        """The number of cases of each outcome."""
+        return Counter(self.outcome(case) for case in cases)
+
+
+def runtimes() -> list[Runtime]:
+    """The entries of runtimes.toml."""
+    return [Runtime(**entry) for entry in tomllib.loads((SUITE / "runtimes.toml").read_text("utf-8"))["runtime"]]
+
+
+# Runs
+
+
+def environment(runtime: Runtime, folder: Path) -> Path:
+    """The environment of a runtime, which is made unless it exists."""
+    place = folder / runtime.id
+    if not place.exists():
+        venv.create(place, with_pip=True)
+        pip = [place.absolute() / "bin" / "pip", "install", "-q"]
+        subprocess.run([*pip, *BASIS, *runtime.install], cwd=ROOT, check=True)
+        if runtime.npm:
+            subprocess.run(["npm", "install", "--ignore-scripts", *runtime.npm], cwd=place, check=True)
+    return place
+
+
+def run(runtime: Runtime, folder: Path, reports: Path | None) -> None:
+    """Run the suite, and keep the failures."""
+    place = environment(runtime, folder)
+    operators = [name for name in OPERATORS if name not in runtime.without]
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "results.json"
+        command = [place.absolute() / "bin" / "python", "-m", "onnxpool_conformance", "run", "--timeout", "120",
+                   "--backend", f"onnxpool_conformance.adapters.{runtime.adapter}", "--fail-on", "--json", path,
+                   "--operators", *operators]
+        if reports:
+            command += ["--reports", reports.absolute() / runtime.id]
+        subprocess.run(command, cwd=place, check=True, env={**os.environ, "PYTHONPATH": str(SOURCE),
+                                                            **runtime.environment})
+        keep(runtime, json.loads(path.read_text("utf-8")))
+
+
+def keep(runtime: Runtime, found: dict[str, Any]) -> None:
+    """Keep the failures of a run."""
+    failures = {each["name"]: (each["outcome"], each["detail"][:LONGEST]) for each in found["results"]
+                if each["outcome"] != "passed"}
+    kept = {"runtime": found["runtime"], "cases": len(found["results"]), "failures": failures}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{runtime.id}.json").write_text(f"{json.dumps(kept, indent=0, sort_keys=True)}\n", "utf-8")
+
+
+def stored() -> list[Stored]:
+    """The kept results, which must be those of the cases of today."""
+    found = []
+    for runtime in runtimes():
+        path = RESULTS / f"{runtime.id}.json"
+        if path.exists():
+            kept = json.loads(path.read_text("utf-8"))
+            cases = [case for case in table().values() if case.operator not in runtime.without]
+            if kept["cases"] != len(cases) or not set(kept["failures"]) <= set(table()):
+                raise SystemExit(f"{path} describes other cases: run {Path(__file__).name} {runtime.id}")
+            found.append(Stored(runtime, kept["runtime"], cases, kept["failures"]))
+    return found
+
+
+# The page
+
+
+def row(cells: Iterable[object]) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def ratio(counts: Counter[str]) -> str:
+    """Passed, wrong and refused cases in short; wrong ones are those that a user does not notice."""
+    if not counts:
+        return "not run"
+    wrong, other = counts["wrong"], counts["refused"] + counts["crashed"] + counts["timeout"]
+    parts = [str(counts["passed"]), *([f"**{wrong} wrong**"] if wrong else []),
+             *([f"{other} refused"] if other else []), *([f"{counts['accepted']} accepted"] * bool(counts["accepted"]))]
+    return ", ".join(parts)
+
+
+def totals(found: Sequence[Stored]) -> Iterator[str]:
+    """A row for each runtime, with what each tier has."""
+    cases = list(table().values())
+    yield row(("runtime", *(f"{tier} ({sum(case.tier == tier for case in cases)})" for tier in TIERS), "install"))
+    yield "|---" * (len(TIERS) + 2) + "|"
+    for each in found:
+        tiers = (ratio(each.counts(case for case in each.cases if case.tier == tier)) for tier in TIERS)
+        yield row((each.name, *tiers, f"`{each.runtime.how}`"))
+
+
+def by_operator(found: Sequence[Stored], tier: str) -> Iterator[str]:
+    """A row for each operator, and a column for each runtime."""
+    yield row(("operator", *(each.name for each in found)))
+    yield "|---" * (len(found) + 1) + "|"
+    for operator in OPERATORS:
+        yield row((operator, *(ratio(each.counts(
+            case for case in each.cases if case.operator == operator and case.tier == tier)) for each in found)))
+
+
+def kinds(each: Stored) -> Iterator[str]:
+    """A line for each kind of failure: what its cases test, the operators, how many there are, and an example."""
+    missing = [operator for operator in OPERATORS if operator not in each.runtime.without and all(
+        each.outcome(case) == "refused" for case in each.cases if case.operator == operator and not case.error)]
+    if missing:
+        yield f"* has no {', '.join(missing)}"
+    groups: dict[tuple[str, str, str], list[Case]] = {}
+    for case in each.cases:
+        if case.operator not in missing and (outcome := each.outcome(case)) != "passed":
+            groups.setdefault((outcome, case.decided.tests, case.tier), []).append(case)
+    for (outcome, tests, tier), cases in sorted(groups.items(), key=lambda item: (
+            SHOWN.index(item[0][0]), TIERS.index(item[0][2]), item[0][1])):
+        operators = ", ".join(name for name in OPERATORS if any(case.operator == name for case in cases))
+        first = min(cases, key=lambda case: (case.x.size, case.name))
+        detail = each.failures[first.name][1].replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+        count = f"{len(cases)} cases, such as " if len(cases) > 1 else ""
+        why = "" if outcome == "accepted" else f": {detail}"
+        yield f"* {outcome} ({tier}), {operators}: {tests}; {count}`{first.name}`{why}"
+
+
+def page(found: Sequence[Stored]) -> str:
+    """The page."""
+    cases = list(table().values())
+    current = [each for each in found if not each.runtime.control]
+    lines = [
+        "# Conformance of runtimes", "",
+        "Made by `python tools/run_conformance.py` from `conformance/results`; do not edit.", "",
+        f"The [conformance suite](../conformance/README.md) has {len(cases)} cases of "
+        f"{len(OPERATORS)} operators. The tier of a case says what decides its results: `spec`, a sentence or the "
+        "schema of the specification; `consensus`, the agreement of runtimes where the text is silent; `choice`, a "
+        "[decision](decisions.md) of onnxpool where runtimes disagree. A runtime is free to differ from choices.", "",
+        "A cell has the number of cases that pass. **Wrong** results look like results, and only a comparison finds "
+        "them. *Refused* stands for errors, crashes and time limits. *Accepted* stands for cases that must be refused, "
+        "such as an attribute that the version of the operator does not have. Every runtime runs on a CPU, with its "
+        "own optimisations, and only as far as its adapter for Python reaches it.", "",
+        "## By tier", "", *totals(current), ""]
+    if controls := [each for each in found if each.runtime.control]:
+        lines += ["Old releases with known faults are controls, which show that the suite finds them:", "",
+                  *totals(controls), ""]
+    for tier in TIERS:
+        lines += [f"## Tier {tier}, by operator", "", *by_operator(current, tier), ""]
+    for each in found:
+        failures = list(kinds(each))
+        lines += [f"## {each.name}", "", *(failures or ["All cases pass."]), ""]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run, and write the page."""
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n\n", maxsplit=1)[0].strip())
+    parser.add_argument("ids", nargs="*", metavar="ID", help="runtimes (default: all)")
+    parser.add_argument("--environments", type=Path, default=ROOT / "build" / "runtimes", metavar="DIR")
+    parser.add_argument("--reports", type=Path, metavar="DIR")
+    parser.add_argument("--page", action="store_true", help="only write the page")
+    arguments = parser.parse_args()
+    known = {runtime.id: runtime for runtime in runtimes()}
+    if unknown := set(arguments.ids) - set(known):
+        parser.error(f"there is no runtime {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    failed = []
+    arguments.environments.mkdir(parents=True, exist_ok=True)
+    if arguments.reports:
+        arguments.reports.mkdir(parents=True, exist_ok=True)
+    for runtime in [] if arguments.page else [known[name] for name in arguments.ids or known]:
+        try:
+            run(runtime, arguments.environments, arguments.reports)
+        except subprocess.CalledProcessError as error:
+            failed.append(runtime.id)
+            print(f"{runtime.id}: {error}", file=sys.stderr)
+    PAGE.write_text(page(stored()), "utf-8")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
