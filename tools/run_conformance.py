@@ -171,6 +171,11 @@ def by_operator(found: Sequence[Stored], tier: str) -> Iterator[str]:
             case for case in each.cases if case.operator == operator and case.tier == tier)) for each in found)))
 
 
+def whole_words(detail: str) -> str:
+    """A detail without the word in which it was cut off."""
+    return detail if len(detail) < LONGEST else f"{detail.rpartition(' ')[0]} ..."
+
+
 def kinds(each: Stored) -> Iterator[str]:
     """A line for each kind of failure: what its cases test, the operators, how many there are, and an example."""
     missing = [operator for operator in OPERATORS if operator not in each.runtime.without and all(
@@ -185,7 +190,7 @@ def kinds(each: Stored) -> Iterator[str]:
             SHOWN.index(item[0][0]), TIERS.index(item[0][2]), item[0][1])):
         operators = ", ".join(name for name in OPERATORS if any(case.operator == name for case in cases))
         first = min(cases, key=lambda case: (case.x.size, case.name))
-        detail = each.failures[first.name][1].replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+        detail = whole_words(each.failures[first.name][1]).replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
         count = f"{len(cases)} cases, such as " if len(cases) > 1 else ""
         why = "" if outcome == "accepted" else f": {detail}"
         yield f"* {outcome} ({tier}), {operators}: {tests}; {count}`{first.name}`{why}"
