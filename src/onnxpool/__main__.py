@@ -1,4 +1,4 @@
-"""The command line: ``onnxpool run``, ``check``, ``explain``, ``bench``, ``config`` and ``supported``."""
+"""The command line: ``onnxpool run``, ``check``, ``fix``, ``explain``, ``bench``, ``config`` and ``supported``."""
 
 import importlib
 import os

@@ -163,12 +163,12 @@ MISTAKES = [
     ("help", "there is no command help; did you mean onnxpool --help?"),
     ("version", "there is no command version; did you mean onnxpool --version?"),
     ("MaxPool kernel_shape=3", "there is no command MaxPool; did you mean onnxpool explain MaxPool?"),
-    ("m.onnx", "there is no command m.onnx; give one of run, check, explain, bench, config, supported"),
+    ("m.onnx", "there is no command m.onnx; give one of run, check, fix, explain, bench, config, supported"),
     ("--verison", "there is no option --verison; did you mean --version?"),
     ("config --version", "onnxpool config: error: there is no option --version; onnxpool config --help lists the "),
     ("--josn", "there is no option --josn; did you mean --json?"),
-    ("--json", "give a command: one of run, check, explain, bench, config, supported"),
-    ("", "give a command: one of run, check, explain, bench, config, supported"),
+    ("--json", "give a command: one of run, check, fix, explain, bench, config, supported"),
+    ("", "give a command: one of run, check, fix, explain, bench, config, supported"),
 ]
 
 
@@ -222,6 +222,7 @@ GROUPS = [
     ["explain", "maxpool", "--axes -2 -1", "kernel_shape=2", "--dtype float64", "shape=5,6,7"],
     ["explain", "MODEL", "--shape x=1,2,9", "--json"],
     ["check", "MODEL", "--shape x=1,2,9", "--runtime openvino", "--runtime reference", "--values", "--json"],
+    ["fix", "MODEL /dev/null", "--runtime openvino", "--runtime reference", "--json"],
     ["supported", "MaxPool", "lp_pool", "--json"],
     ["config", "--json"],
 ]

@@ -21,7 +21,7 @@ from onnxpool.commands import supported as supported_command
 
 pytestmark = pytest.mark.smoke
 
-COMMANDS = ("run", "check", "explain", "bench", "config", "supported")
+COMMANDS = ("run", "check", "fix", "explain", "bench", "config", "supported")
 PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
 
 

@@ -79,7 +79,7 @@ def test_large_numbers(tmp_path):
 
 @pytest.mark.parametrize("words", ["run m.onnx --output .", "run m.onnx --output ''", "bench m.onnx --tune .",
                                    "run m.onnx --output none/x.npz", "bench m.onnx --tune none/x",
-                                   "bench m.onnx --tune ''"])
+                                   "bench m.onnx --tune ''", "fix m.onnx .", "fix m.onnx none/x", "fix m.onnx ''"])
 def test_files_that_cannot_be_written(tmp_path, monkeypatch, words):
     """It is said before the work, not after it."""
     monkeypatch.chdir(tmp_path)
@@ -144,10 +144,12 @@ def random_model(draw):
 
 def random_line(draw):
     """The words of a random command line."""
-    name = draw.choice(["run", "check", "bench", "explain", "explain", "supported", "config", "nothing", "--version"])
+    name = draw.choice(["run", "check", "fix", "bench", "explain", "explain", "supported", "config", "nothing",
+                        "--version"])
     words = [name]
-    if name in ("run", "check", "bench"):
+    if name in ("run", "check", "bench", "fix"):
         words.append(draw.choice(FILES))
+        words += [draw.choice(OPTIONS["--output"])] if name == "fix" else []
         for option in draw.choices([*OPTIONS], k=draw.choice([0, 0, 1, 1, 2])):
             values = OPTIONS[option]
             prefix = draw.choice(["x=", "x=", "", "y\n="]) if option in ("--shape", "--input") else ""

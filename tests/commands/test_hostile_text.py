@@ -103,7 +103,8 @@ def test_names_in_errors(capsys, tmp_path, name):
     broken[6].graph.input[0].type.tensor_type.shape.dim[3].dim_param = name
     for model in broken:
         onnx.save(model, path)
-        for words in (["check", path], ["run", path], ["run", path, "--check"], ["explain", path], ["bench", path]):
+        for words in (["check", path], ["fix", path, path], ["run", path], ["run", path, "--check"], ["explain", path],
+                      ["bench", path]):
             _, out, err = ended(capsys, *words)
             assert harmless(f"{out}\n{err}")
             assert "Traceback" not in err
@@ -119,6 +120,7 @@ def test_names_in_errors(capsys, tmp_path, name):
     ["explain", "MaxPool", "kernel_shape=2", "--shape", "1,1,4", "--dtype", "NAME"], ["supported", "NAME"],
     ["explain", "MaxPool", "kernel_shape=2", "--shape", "1,1,4", "--svg", "NAME/x"], ["run", "m", "--output", "NAME/x"],
     ["check", "m", "NAME"], ["check", "m", "--shape", "NAME=x"], ["check", "m", "--ignore", "NAME"],
+    ["fix", "NAME", "x"], ["fix", "m", "NAME/x"], ["fix", "m", "x", "--runtime", "NAME"],
     ["check", "m", "--runtime", "NAME"], ["check", "m", "--runtime", "onnxruntime=NAME"],
     ["run", "m", "--seed", "NAME"],
     ["run", "m", "--rtol", "NAME"], ["run", "m", "--input", "NAME"], ["run", "m", "--input", "x=NAME"],

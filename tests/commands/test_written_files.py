@@ -17,7 +17,7 @@ from onnxpool.commands import CANNOT, OK
 from onnxpool.planning import ways
 
 EXPLAIN = "explain MaxPool kernel_shape=2,2 --shape 1,1,4,4"
-WRITERS = ["run m.onnx --output", "bench m.onnx --tune", f"{EXPLAIN} --svg", f"{EXPLAIN} --png"]
+WRITERS = ["run m.onnx --output", "bench m.onnx --tune", "fix m.onnx", f"{EXPLAIN} --svg", f"{EXPLAIN} --png"]
 
 
 @pytest.fixture(autouse=True)

@@ -81,6 +81,30 @@ exit status:
   2  the model cannot be read
 """
 
+FIX = """
+Rewrite the pooling nodes of an ONNX model so that runtimes agree about them,
+and write the model to FILE.onnx. ceil_mode and SAME_* become pads, padding that
+counts becomes a Pad, and versions that a runtime lacks become others.
+
+A node is rewritten only if every window keeps its elements and its divisor, so
+that maxima keep their bits, and means and norms the bounds of their errors.
+Otherwise it stays as it is, and the reason is shown. Everything else in the
+file stays the same, byte for byte.
+"""
+FIX_END = """
+examples:
+  onnxpool fix model.onnx fixed.onnx
+  onnxpool fix model.onnx fixed.onnx --runtime onnxruntime=1.32
+  onnxpool fix model.onnx fixed.onnx --runtime onnxruntime --runtime openvino
+  onnxpool fix model.onnx fixed.onnx --json
+
+exit status:
+  0  no known disagreement is left
+  1  the file was written, but some disagreements remain, or some sizes are
+     unknown
+  2  the model cannot be read, or the file cannot be written
+"""
+
 EXPLAIN = """
 Show the plan of a pool: pads, windows, divisors and route. WHAT is either the
 name of an operator, followed by its attributes, or an ONNX file, whose pooling
@@ -268,6 +292,15 @@ def add_check(check: Parser) -> None:
                        help="ignore nodes that are not fully checked in the exit status")
 
 
+def add_fix(fix: Parser) -> None:
+    """The arguments of ``fix``."""
+    fix.add_argument("model", metavar="MODEL", help="an ONNX file")
+    fix.add_argument("output", metavar="FILE.onnx", help="the file to write")
+    fix.add_argument("--runtime", action="append", default=[], metavar="NAME[=VERSION]",
+                     help="rewrite only what this runtime needs: onnxruntime, openvino, reference or inference; can be "
+                          "repeated (default: all of them, and no ceil_mode and auto_pad)")
+
+
 def add_supported(supported: Parser) -> None:
     """The arguments of ``supported``."""
     supported.add_argument("operators", nargs="*", metavar="OPERATOR", help="such as MaxPool (default: all)")
@@ -286,6 +319,7 @@ def parser() -> tuple[Parser, dict[str, Parser]]:
     for name, text, description, end, add in (
         ("run", "run an ONNX model", RUN, RUN_END, add_run),
         ("check", "check the pooling nodes of an ONNX model without running it", CHECK, CHECK_END, add_check),
+        ("fix", "rewrite the pooling nodes of an ONNX model so that runtimes agree", FIX, FIX_END, add_fix),
         ("explain", "show the plan of a pool, or of the pooling nodes of an ONNX model", EXPLAIN, EXPLAIN_END,
          add_explain),
         ("bench", "time the pooling nodes of an ONNX model, compared with onnxruntime", BENCH, BENCH_END, add_bench),

@@ -254,8 +254,22 @@ def texts_of(proto: Any) -> Iterator[str | bytes]:
                 yield from texts_of(part)
 
 
+def tensors_of(proto: Any) -> Iterator[onnx.TensorProto]:
+    """Every tensor in a proto."""
+    for field, value in proto.ListFields():
+        for part in ([value] if hasattr(value, "ListFields") else value) if field.type == field.TYPE_MESSAGE else ():
+            if isinstance(part, onnx.TensorProto):
+                yield part
+            yield from tensors_of(part)
+
+
 def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
     """The model in a file. Without `weights`, only small tensors are read from external files."""
+    return completed(parsed(path), path, weights=weights)
+
+
+def parsed(path: str | Path) -> onnx.ModelProto:
+    """The model in a file, as it is there."""
     try:
         model = onnx.load(str(path), load_external_data=False)
     except OSError as error:
@@ -267,6 +281,11 @@ def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
     for text in texts_of(model):
         if isinstance(text, bytes):
             raise ModelError(f"{path} is not an ONNX model: it has the text {shown(text)}, which is not UTF-8")
+    return model
+
+
+def completed(model: onnx.ModelProto, path: str | Path, *, weights: bool) -> onnx.ModelProto:
+    """A parsed model in canonical form, with tensors from external files. The argument is changed."""
     folder = os.path.dirname(path)
     if weights:
         try:
