@@ -12,8 +12,9 @@ from onnx import TensorProto, helper, numpy_helper, parser
 from sessions import NEWEST_OPSET
 
 from onnxpool.onnx import backend, fix
+from onnxpool.onnx.cases import INFERENCE, OPENVINO, ORT, REFERENCE, RUNTIMES
 from onnxpool.onnx.checks import check_model
-from onnxpool.onnx.disagreements import INFERENCE, OPENVINO, ORT, REFERENCE, RUNTIMES, Filter
+from onnxpool.onnx.disagreements import Filter
 from onnxpool.onnx.protos import ModelError
 
 ORT_RELEASE = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
@@ -328,8 +329,21 @@ def test_a_norm_of_everything(fixed):
     assert nodes_of(model)[0] == ("LpPool", {"p": 3, "kernel_shape": [4, 5]})
 
 
+def test_a_runtime_that_refuses_a_node_is_not_led_to_other_values(fixed):
+    """Without zero points, onnxruntime refuses the node. With them, it would divide by the whole kernel."""
+    done, model = fixed("""
+        <ir_version: 8, opset_import: ["" : 13, "com.microsoft" : 1]>
+        agraph (uint8[1, 1, 6] x, float s) => (uint8[1, 1, z] y) {
+            y = com.microsoft.QLinearAveragePool <kernel_shape = [70000], strides = [65000], pads = [66000, 66000],
+                                                  ceil_mode = 1, count_include_pad = 1> (x, s, , s, )
+        }""", "onnxruntime")
+    assert [row["name"] for row in done.nodes[0].remaining] == ["ort-zero-points", "ort-quantised-divisor"]
+    assert not done.nodes[0].changes
+    assert list(model.graph.node[0].input)[:4] == ["x", "s", "", "s"]
+
+
 @pytest.mark.parametrize(("point", "others", "pads"), [
-    ("p", "", [[0, 0, 1, 0, 0, 0], 7]), ("", "", [0, [0, 0, 1, 0, 0, 0]]), ("p", ", uint8 p", None)],
+    ("p", "", [[0, 0, 1, 0, 0, 0], 7]), ("", "", [[0, 0, 1, 0, 0, 0], 0]), ("p", ", uint8 p", None)],
     ids=["constant", "omitted", "input"])
 def test_quantised_means(fixed, point, others, pads):
     """Padding is the zero point, which may be left out, but must be a constant."""

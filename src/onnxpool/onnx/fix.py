@@ -22,20 +22,9 @@ from onnxpool.planning.plan import WindowPlan
 from onnxpool.schemas import LATEST, resolve
 from onnxpool.windows import Axis
 
+from .cases import AVERAGE, GLOBAL_NORM, MAXIMUM, NHWC, POOLS, QLINEAR, QUANTISED, Case, Disagreement
 from .checks import warning
-from .disagreements import (
-    AVERAGE,
-    GLOBAL_NORM,
-    MAXIMUM,
-    NHWC,
-    POOLS,
-    QLINEAR,
-    QUANTISED,
-    Case,
-    Disagreement,
-    Filter,
-    disagreements,
-)
+from .disagreements import Filter, disagreements
 from .protos import (
     LONG_NAME,
     Array,
@@ -295,16 +284,18 @@ class Rule(NamedTuple):
     A way to write nodes of some operators otherwise.
 
     `ways` yields the rewritten nodes, none if it does not apply, or raises `UnfitError` with the reason why it cannot
-    be used although it applies.
+    be used although it applies. A rule that `admits` lets runtimes run nodes that they refuse, and is used only where
+    they compute the same values.
     """
 
     operators: tuple[str, ...]
     ways: Callable[[State], Iterator[State]]
+    admits: bool = False
 
 
 RULES = (
     Rule(POOLS + QUANTISED, explicit),
-    Rule(QLINEAR, zero_points),
+    Rule(QLINEAR, zero_points, admits=True),
     Rule(GLOBAL_NORM, windowed),
     Rule(POOLS + QUANTISED, padded),
 )
@@ -377,6 +368,13 @@ class Target(NamedTuple):
         rows = self.rows(case)
         return sum(not row.before for row in rows), sum(bool(row.before) for row in rows)
 
+    def exposes(self, state: State, way: State) -> bool:
+        """Whether a runtime about which a way settles something disagrees about the node for other reasons."""
+        left = self.rows(way.case)
+        names = {row.name for row in left}
+        settled = {row.runtime for row in self.rows(state.case) if row.name not in names}
+        return any(row.runtime in settled for row in left)
+
     def improved(self, state: State) -> tuple[State, list[str]]:
         """The node rewritten as long as that helps, and why it cannot be rewritten further."""
         while True:
@@ -385,7 +383,7 @@ class Target(NamedTuple):
             for rule in RULES if any(self.cost(state.case)) else ():
                 if state.case.name in rule.operators:
                     try:
-                        ways += rule.ways(state)
+                        ways += [way for way in rule.ways(state) if not (rule.admits and self.exposes(state, way))]
                     except UnfitError as error:
                         reasons.append(str(error))
                     except (PoolError, PoolTypeError):
