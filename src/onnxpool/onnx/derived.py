@@ -22,7 +22,7 @@ from .cases import (
 
 DERIVED: dict[str, dict[str, Any]] = json.loads(
     resources.files("onnxpool.onnx").joinpath("disagreements.json").read_text("utf-8"))
-MOST_AXES = 5  # spatial axes of the cases from which ranks are derived
+MOST_SPATIAL = 5  # spatial axes of the cases from which ranks are derived
 
 # What a case of a derived row may have.
 CONDITIONS: dict[str, Callable[[Case], bool]] = {
@@ -83,13 +83,13 @@ def kernel_rows(prefix: str, runtime: str, ranked: bool = True) -> Iterator[Disa
         return opset not in (itertools.chain(*found.values()) if case.dtype is None else found.get(case.dtype, ()))
 
     def limited(case: Case) -> bool:
-        return case.rank is not None and min(case.rank, MOST_AXES) not in ranks[case.name]
+        return case.rank is not None and min(case.rank, MOST_SPATIAL) not in ranks[case.name]
 
     missing = tuple(name for name in EVERY if not kernels[name])
     kept = [name for name in EVERY if name not in missing]
     partial = tuple(name for name in kept if any(
         opsets != {*kernels[name].get(dtype, ())} for dtype, opsets in opsets_of(name).items()))
-    few = tuple(name for name in kept if name not in REGIONS and not {*range(1, MOST_AXES + 1)} <= {*ranks[name]})
+    few = tuple(name for name in kept if name not in REGIONS and not {*range(1, MOST_SPATIAL + 1)} <= {*ranks[name]})
     if missing:
         yield Disagreement(f"{prefix}-missing", runtime, missing, lambda case: True, "does not have this operator")
     if partial:

@@ -46,7 +46,7 @@ from .survey import FAMILY, Site, survey
 MARK = "onnxpool fix: "  # begins the doc_string that tells nodes apart while shapes are inferred
 PADS, PAD_OF_BFLOAT16 = 2, 13  # the first opsets whose Pad has pads and a value, and takes bfloat16
 VARIABLE_DEFAULTS = 4  # since this IR version, an initializer that is also an input is only a default value
-MOST_BORDER = 2**16  # windows of an axis that reach into padding, which are compared one by one
+MOST_COMPARED = 2**16  # windows of an axis that reach into padding, which are compared one by one
 LARGEST_PAD = 2**16  # elements along an axis that a Pad may add: it takes memory, unlike the pads of a pool
 MEANS, MAXIMA = AVERAGE + QLINEAR, MAXIMUM + NHWC
 
@@ -152,8 +152,8 @@ def check_kept(old: State, new: State, heads: Sequence[int]) -> None:
         if ours.out != theirs.out or ours.pads[0] != theirs.pads[0] + head:
             raise UnfitError("other windows would result")
         begin, end = max(ours.begin, theirs.begin), min(ours.end, theirs.end)  # between, all taps are inside
-        if means and begin + ours.out - end > MOST_BORDER:
-            raise UnfitError(f"more than {MOST_BORDER} windows reach into padding")
+        if means and begin + ours.out - end > MOST_COMPARED:
+            raise UnfitError(f"more than {MOST_COMPARED} windows reach into padding")
         border = (*range(begin), *range(end, ours.out)) if means else ()
         if any(ours.window(i).divisor != theirs.window(i).divisor for i in border):
             raise UnfitError("a mean would get another divisor, because ceil_mode overhangs padding that counts")
