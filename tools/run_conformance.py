@@ -121,7 +121,7 @@ def keep(runtime: Runtime, found: dict[str, Any]) -> None:
 
 
 def stored() -> list[Stored]:
-    """The kept results, which must be those of the cases of today."""
+    """Read the kept results, and refuse them if the cases of the suite have changed since."""
     found = []
     for runtime in runtimes():
         path = RESULTS / f"{runtime.id}.json"

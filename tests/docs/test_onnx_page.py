@@ -9,35 +9,28 @@ from support import ROOT
 from onnxpool import __main__ as command
 from onnxpool.commands import DIFFERS, OK
 
+CHECKED = """
+    <ir_version: 8, opset_import: ["" : 12]>
+    agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] y) {
+        [pool] y = MaxPool <kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1> (x)
+    }"""
+FIXED = """
+    <ir_version: 8, opset_import: ["" : 12]>
+    agraph (float[1, 1, 5, 6] x) => (float[a, b, c, d] y) {
+        [mean] y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], ceil_mode = 1,
+                                count_include_pad = 1> (x)
+    }"""
 
-def test_the_example_of_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page shows the output of the command."""
+
+@pytest.mark.parametrize(("line", "text", "status"), [
+    ("check model.onnx", CHECKED, DIFFERS), ("fix model.onnx fixed.onnx", FIXED, OK)], ids=["check", "fix"])
+def test_the_output_of_a_command(line: str, text: str, status: int, tmp_path: Path,
+                                 monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page shows what the command prints about a model."""
     page = (ROOT / "docs" / "onnx.md").read_text()
-    shown = page.partition("$ onnxpool check model.onnx\n")[2].partition("```")[0]
-    model = onnx.parser.parse_model("""
-        <ir_version: 8, opset_import: ["" : 12]>
-        agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] y) {
-            [pool] y = MaxPool <kernel_shape = [3, 3], strides = [3, 3], pads = [1, 1, 1, 1], ceil_mode = 1> (x)
-        }""")
-    path = tmp_path / "model.onnx"
-    onnx.save(model, path)
+    shown = page.partition(f"$ onnxpool {line}\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    onnx.save(onnx.parser.parse_model(text), "model.onnx")
 
-    assert command.main(["check", str(path)]) == DIFFERS
-    assert capsys.readouterr().out == shown
-
-
-def test_the_example_of_a_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page shows the output of the command."""
-    page = (ROOT / "docs" / "onnx.md").read_text()
-    shown = page.partition("$ onnxpool fix model.onnx fixed.onnx\n")[2].partition("```")[0]
-    model = onnx.parser.parse_model("""
-        <ir_version: 8, opset_import: ["" : 12]>
-        agraph (float[1, 1, 5, 6] x) => (float[a, b, c, d] y) {
-            [mean] y = AveragePool <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], ceil_mode = 1,
-                                    count_include_pad = 1> (x)
-        }""")
-    path = tmp_path / "model.onnx"
-    onnx.save(model, path)
-
-    assert command.main(["fix", str(path), str(tmp_path / "fixed.onnx")]) == OK
+    assert command.main(line.split()) == status
     assert capsys.readouterr().out == shown

@@ -118,7 +118,7 @@ class State(NamedTuple):
 
 
 def closed(shape: Sequence[int | str]) -> tuple[int, ...]:
-    """A shape in which unknown sizes are 1: those of the batch and channel axes, which do not matter."""
+    """A shape with 1 for unknown sizes, which only the batch and channel axes have, and which no window depends on."""
     return tuple(size if isinstance(size, int) else 1 for size in shape)
 
 

@@ -34,12 +34,17 @@ def bits_of(dtype: np.dtype[Any]) -> int:
     return 1 if dtype.kind == "b" else 8 * dtype.itemsize - (dtype.kind == "i")
 
 
+def exact_divisor(dtype: np.dtype[Any], held: np.dtype[Any]) -> int:
+    """The largest divisor for which sums of a dtype are exact in floats, so that their quotient is rounded once."""
+    digits = FLOAT32_DIGITS if held == FLOAT32 else EXACT
+    return int((1 << max(0, digits - bits_of(dtype))) - 1)
+
+
 def held_in(dtype: np.dtype[Any], result: np.dtype[Any], axes: Sequence[Axis]) -> np.dtype[Any]:
     """The float dtype to which elements are converted."""
     if dtype.kind not in "biu":
         return result
-    short = bits_of(dtype) + largest_divisor(axes).bit_length() <= FLOAT32_DIGITS
-    return FLOAT32 if short and result == FLOAT32 else FLOAT64
+    return FLOAT32 if result == FLOAT32 and largest_divisor(axes) <= exact_divisor(dtype, FLOAT32) else FLOAT64
 
 
 FEW_TAPS = {"uint8": 16, "int16": 256, "uint16": 256}  # of means that loops round in fewer steps
@@ -48,7 +53,7 @@ MOST_TAPS = {"uint8": 257, "int16": 1 << 15, "uint16": 1 << 15}  # of means that
 
 def is_compiled(request: Request) -> bool:
     """Whether there are loops that round means of these windows to integers."""
-    fits = largest_divisor(request.axes) <= MOST_TAPS.get(request.dtype.name, 0)
+    fits = largest_divisor(request.axes) <= most_divisor(request.dtype, request.result_dtype)
     return request.result_dtype == request.dtype and not request.reduction.whole and fits
 
 
@@ -59,8 +64,7 @@ def most_divisor(dtype: np.dtype[Any], result: np.dtype[Any]) -> int:
         return MOST_TAPS.get(dtype.name, 0)
     if result not in (FLOAT32, FLOAT64):
         return 0
-    bits = (FLOAT32_DIGITS if result == FLOAT32 else EXACT) - bits_of(dtype)
-    return min((1 << max(0, bits)) - 1, HUGE - 1)
+    return min(exact_divisor(dtype, result), HUGE - 1)
 
 
 def divisors_of(request: Request, ranges: Sequence[slice]) -> list[Array]:
@@ -135,8 +139,8 @@ def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.d
 
 def adds_pieces(held: Request, request: Request) -> bool:
     """Whether exact sums are divided, perhaps of pieces, because quotients of floats do not determine all means."""
-    bits = EXACT - largest_divisor(held.axes).bit_length()
-    short = held.dtype == FLOAT32 or (request.result_dtype != FLOAT32 and bits_of(request.dtype) <= bits)
+    fits = largest_divisor(held.axes) <= exact_divisor(request.dtype, FLOAT64)
+    short = held.dtype == FLOAT32 or (request.result_dtype != FLOAT32 and fits)
     return not short or has_huge_divisors(request.axes)
 
 
