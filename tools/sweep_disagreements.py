@@ -33,7 +33,7 @@ import onnxpool
 from onnxpool import PoolError, PoolTypeError
 from onnxpool.onnx.cases import AVERAGE, EVERY, NORM, Case, Disagreement
 from onnxpool.onnx.disagreements import DISAGREEMENTS
-from onnxpool.planning.plan import WindowPlan
+from onnxpool.planning.kinds import WindowPlan
 from onnxpool.schemas import SCHEMAS
 
 # torch does not run ONNX models, so `onnxpool check` has no rows for it. If one of its functions has the same

@@ -19,7 +19,7 @@ from .errors import PoolError, PoolTypeError
 from .arrays import can_be, dtype_named
 from .dtypes import BYTES, DTYPES, FLOATS
 from .execution import Plan
-from .planning.plan import INDEX, WindowPlan
+from .planning.kinds import INDEX, WindowPlan
 from .constants import MOST_THREADS
 from .threads import team
 

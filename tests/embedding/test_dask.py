@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 import onnxpool
 from onnxpool.planning.cutting import MOST_CUTS, MOST_TILES
-from onnxpool.planning.plan import WindowPlan
+from onnxpool.planning.kinds import WindowPlan
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")

@@ -35,7 +35,7 @@ def test_import_loads_what_a_first_call_needs_and_no_more() -> None:
     """So that the first call of a server takes no longer than others. Modules of rare plans and names come later."""
     imported, called = (set(program(text).split()) for text in (AFTER_IMPORT, AFTER_A_CALL))
     assert imported == called
-    assert {"onnxpool.kernels", "onnxpool.planning.plan"} <= imported
+    assert {"onnxpool.kernels", "onnxpool.planning.kinds"} <= imported
     others = {name for name in imported if name.partition(".")[0] in {"numpy", *sys.stdlib_module_names}}
     assert others <= {"__future__", "_bisect", "bisect"}
     later = {"about", "dlpack", "explain", "onnx", "pictures", "planning.regions", "planning.unpooling", "tuning",

@@ -21,7 +21,7 @@ import onnxpool
 from onnxpool.base import Operator
 from onnxpool.onnx.cases import INFERENCE, OPENVINO, ORT, REFERENCE, Case
 from onnxpool.onnx.disagreements import openvino_crashes
-from onnxpool.planning.plan import WindowPlan
+from onnxpool.planning.kinds import WindowPlan
 from onnxpool.schemas import SCHEMAS
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -12,6 +12,7 @@ from support import same_bits
 import onnxpool
 from onnxpool import base
 from onnxpool.planning import integers, layout
+from onnxpool.planning.kinds import ConvertedPlan, CopyPlan, IntegerMeanPlan, LoopPlan, WholeMeanPlan
 from onnxpool.planning.ways import Forced
 
 MOST = 200_000  # elements of arrays that are pooled
@@ -40,7 +41,7 @@ def further(rng, plan):
     """The scales and zero points of a quantised operator."""
     scales = rng.uniform(0.01, 0.1, 2).astype(np.float32)
     zeros = rng.integers(0, 100, 2).astype(plan.dtype)
-    return (scales[0], zeros[0], scales[1], zeros[1]) if plan._quantised else ()
+    return (scales[0], zeros[0], scales[1], zeros[1]) if plan.scaled else ()
 
 
 def other_shapes(rng, plan, count):
@@ -75,8 +76,8 @@ def same_order(y, expected):
 
 def pool_of_plan(plan, x):
     """The pool with which a plan reduces an array."""
-    if plan._wide is not None:
-        return plan._wide._row_major_pool()
+    if isinstance(plan, ConvertedPlan):
+        return plan.wide._row_major_pool()
     y = np.empty(plan.output_shape, plan.result_dtype)
     return plan._pool(x, y, np.empty(y.shape, np.int64) if plan.reduction.indexed else None)
 
@@ -84,16 +85,15 @@ def pool_of_plan(plan, x):
 def rare(plan):
     """Whether Python plans windows of huge attributes, those that may have no tap if others leave NaNs out, a quantised
     one that is the whole array, and means that need more than a quotient of floats."""
-    if plan._wide is not None and (
-            plan.reduction.indexed or plan.reduction.whole or plan.dtype.kind not in "biu"
-            or plan.result_dtype not in (np.float32, np.float64)
-            or integers.adds_pieces(plan._wide.request, plan.request)):
+    if isinstance(plan, (ConvertedPlan, WholeMeanPlan)) and (
+            not isinstance(plan, IntegerMeanPlan) or plan.result_dtype not in (np.float32, np.float64)
+            or integers.adds_pieces(plan.wide.request, plan.request)):
         return True
     names = ("kernel_shape", "strides", "dilations", "pads")
     largest = max((max(np.atleast_1d(getattr(plan.operator, name)))
                    for name in names if name in plan.operator.attributes), default=0)
     may_lack = any(axis.dilation > axis.size or axis.empty for axis in plan.axes)
-    if plan._quantised and plan.reduction.whole and plan.operator.windowed:
+    if plan.scaled and plan.reduction.whole and plan.operator.windowed:
         return True
     return largest >= 1 << 30 or (plan.reduction.skips and (may_lack or plan.reduction.indexed))
 
@@ -117,7 +117,7 @@ def test_new_shapes_have_the_pools_and_results_of_their_plans(seed):
             x = laid_out(rng, x)
             pool = shapes.pool(x)
             y, expected = operator(x, *inputs), other(x, *inputs)
-            if other._picked is not None:
+            if isinstance(other, CopyPlan):
                 assert pool is None, other
                 assert same_bits(y, expected), (other, x.strides)
                 continue
@@ -125,8 +125,8 @@ def test_new_shapes_have_the_pools_and_results_of_their_plans(seed):
                 assert rare(other), other
                 continue
             assert pool.setup == pool_of_plan(other, x).setup, (other, x.strides)
-            kinds.add((other.reduction.name, other.reduction.skips, other.dtype.kind in "biu", other._wide is None,
-                       x.flags.c_contiguous))
+            kinds.add((other.reduction.name, other.reduction.skips, other.dtype.kind in "biu",
+                       isinstance(other, LoopPlan), x.flags.c_contiguous))
             pairs = [*zip(y, expected, strict=True)] if isinstance(y, tuple) else [(y, expected)]
             assert all(same_bits(*pair) and same_order(*pair) for pair in pairs), (other, x.strides)
             planned += 1
@@ -261,7 +261,7 @@ def test_single_elements_are_copied(dtype):
             x = values(rng, (2, 3, side, 9), dtype)
             for one in (x, x[:, :2, 1:, ::2]):
                 y, plan = operator(one), operator.plan(one.shape, one.dtype)
-                assert plan._picked is not None
+                assert isinstance(plan, CopyPlan)
                 assert same_bits(y, plan(one))
                 out = np.empty_like(y)
                 assert operator(one, out=out) is out

@@ -11,14 +11,15 @@ from slow_planner import layout as slow
 
 from onnxpool import kernels
 from onnxpool.planning import costs, layout, planner
+from onnxpool.planning.kinds import ConvertedPlan, LoopPlan
 from onnxpool.planning.ways import ROOMS
 
 
 def requested(plan: Any, x: Any) -> tuple[Any, ...] | None:
     """The request that loops solve, and the memory of its arrays. None if there is nothing to compute."""
-    if not plan._runs() or plan._by_numpy:
+    plan = plan.wide if isinstance(plan, ConvertedPlan) else plan
+    if not isinstance(plan, LoopPlan) or not plan._runs():
         return None
-    plan = plan._wide or plan
     if plan.dtype != x.dtype:
         x = np.empty(x.shape, plan.dtype)
     y = plan._result(x, None, plan.result_dtype)

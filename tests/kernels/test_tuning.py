@@ -23,6 +23,7 @@ from onnxpool import PoolError, PoolTypeError
 from onnxpool import __main__ as command
 from onnxpool.onnxruntime import register
 from onnxpool.planning import layout, ways
+from onnxpool.planning.kinds import CopyPlan
 
 pytestmark = pytest.mark.smoke
 
@@ -82,7 +83,7 @@ def test_all_ways_give_the_same_bits():
     for operator, x, inputs in layers(240, seed=3):
         plan = operator.plan(x.shape, x.dtype)
         expected = plan(x, *inputs, num_threads=1)
-        if plan._picked is not None:
+        if isinstance(plan, CopyPlan):
             continue
         outs = expected if isinstance(expected, tuple) else (expected,)
         memory = plan._memory(x, outs[0], outs[1] if len(outs) > 1 else None)
@@ -195,7 +196,7 @@ def test_what_was_learned_is_found_for_problems_of_two_forms(monkeypatch):
     found = 0
     for operator, x, inputs in layers(60, seed=5):
         plan = operator.plan(x.shape, x.dtype)
-        if plan._picked is not None:
+        if isinstance(plan, CopyPlan):
             continue
         y = plan(x, *inputs)
         outs = y if isinstance(y, tuple) else (y, None)

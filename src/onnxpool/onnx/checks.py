@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import onnx
 
-from onnxpool.planning.plan import WindowPlan
+from onnxpool.planning.kinds import WindowPlan
 
 from .cases import Case, Disagreement
 from .disagreements import COMMON, Filter, disagreements

@@ -18,7 +18,7 @@ from onnx import external_data_helper, helper, numpy_helper
 from onnxpool.base import by_name
 from onnxpool.dtypes import BYTES
 from onnxpool.errors import PoolError, PoolTypeError
-from onnxpool.planning.plan import WindowPlan
+from onnxpool.planning.kinds import WindowPlan
 from onnxpool.schemas import LATEST, resolve
 from onnxpool.windows import Axis
 

@@ -13,7 +13,7 @@ from ..base import Operator, registry
 from ..dtypes import DTYPES
 from ..errors import PoolError, PoolTypeError
 from ..execution import Plan
-from ..planning.plan import WindowPlan
+from ..planning.kinds import WindowPlan
 from ..schemas import SCHEMAS, resolve
 from ..scopes import Stack
 from ..windows import ceil_div

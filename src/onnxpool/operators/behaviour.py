@@ -14,7 +14,7 @@ from ..base import Operator
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError, PoolTypeError
 from ..planning import layout
-from ..planning.plan import WindowPlan
+from ..planning.kinds import plan_of
 from ..planning.request import Reduction, Request
 from ..windows import check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
 
@@ -154,10 +154,9 @@ class Reducing(kernels.RecentCall, OneResult):
         channel = len(shape) - 1 if self.channels_last and len(shape) > 2 else 1
         reduction = Reduction(**self._reduction([axis for _, axis in windows]),
                               skips=self.skipna and dtype.kind not in "biu")
-        return WindowPlan(self, Request(
+        return plan_of(self, Request(
             shape, dtype, windows, reduction, channel if self.axes is None and self.keepdims else None, self.keepdims,
-            self.dtype),
-            "x_zero_point" in self._schema.optional)
+            self.dtype))
 
     def _learn(self, plan: Plan) -> None:
         if self._shapes is None or self._shapes.lacks(plan.dtype.num, len(plan.shape)):

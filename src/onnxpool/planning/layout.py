@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError
 from ..kernels import Pool, pool_of_request
 from ..windows import per_axis
-from . import costs, integers, orders, planner, quantisation, ranges, solvers
+from . import costs, integers, orders, planner, ranges, solvers
 from .planner import Planner, Reducer
 from .reductions import KINDS
 from .request import MERGES, Reduction, Request
@@ -228,13 +228,11 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
         most_divisor = 0 if reduction.whole else integers.most_divisor(dtype, result)
     elif result is not dtype:
         return None
-    if (plan._joins or dtype.kind in MOMENTS or (reduction.skips and reduction.indexed) or not most_divisor
+    if (dtype.kind in MOMENTS or (reduction.skips and reduction.indexed) or not most_divisor
             or (attributes is not None and reduction.whole)):
         return None
-    if plan._quantised:
-        in_order = name == "mean_in_order"
-        most_taps = math.inf if in_order else short_taps(dtype)
-        maker = partial(quantisation.maker, plan.label, dtype, plan._optional_zeros, in_order)
+    if plan.scaled:
+        most_taps, maker = math.inf if name == "mean_in_order" else short_taps(dtype), plan._maker
     windows, mode, given, compiled = None, "NOTSET", attributes or {}, request._replace(dtype=result)
     if attributes is not None:
         kernel, strides, dilations, pads = (
@@ -247,7 +245,7 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
         ceil_mode=bool(given.get("ceil_mode")),
         counts_pads=bool(given.get("count_include_pad")),
         picks=not reduction.indexed and (name in MERGES or (name == "mean" and counts)),
-        fills=reduction.skips and name != "mean", may_cover=plan._quantised and not reduction.whole,
+        fills=reduction.skips and name != "mean", may_cover=plan.scaled and not reduction.whole,
         most_taps=most_taps, most_divisor=most_divisor, maker=maker,
         is_learned=lambda form, x, results: key_in(compiled, x, results, form) in learned)
 

@@ -40,6 +40,8 @@ class Request(NamedTuple):
         Whether the result has the pooled axes.
     result : numpy.dtype, optional
         The dtype of means.
+    joins : bool
+        Whether X is made contiguous first, because its strides would change the order of sums.
     """
 
     shape: tuple[int, ...]
@@ -49,6 +51,7 @@ class Request(NamedTuple):
     channel: int | None = None
     keepdims: bool = True
     result: np.dtype[Any] | None = None
+    joins: bool = False
 
     @property
     def result_dtype(self) -> np.dtype[Any]:
