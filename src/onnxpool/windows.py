@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .attributes import INT64_MAX, SIDES
 from .constants import MOST_BORDER
 from .errors import PoolError
+from .planning import planner
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -88,16 +89,8 @@ class Axis:
         return hash(self._key())
 
     def window(self, index: int) -> Window:
-        """The window with this index."""
-        place = index * self.stride - self.pads[0]
-
-        def taps_before(limit: int) -> int:
-            return min(max(ceil_div(limit - place, self.dilation), 0), self.kernel)
-
-        outside = taps_before(0)
-        taps = taps_before(self.size) - outside
-        divisor = taps_before(self.size + self.pads[1]) if self.counts_pads else taps
-        return Window(place + outside * self.dilation if taps else 0, taps, divisor)
+        """The window with this index, as loops see it."""
+        return Window(*planner.window_of(self, index))
 
     def uncounted(self) -> "Axis":
         """The same windows, for means whose divisors do not count padding."""

@@ -1,11 +1,14 @@
 from collections.abc import Sequence
 
+from ..windows import Axis
 from .orders import Order
 from .request import Request
 from .setup import Form, Stage
 
 def prepare(capsules: Sequence[object], register: int, picks: int, costs_of: int) -> None: ...
 def force(solver: str | None, lanes: bool | None) -> None: ...
+
+def window_of(axis: Axis, index: int) -> tuple[int, int, int]: ...
 
 class Reducer:
     def __new__(

@@ -21,16 +21,17 @@ from ..kernels.core.job cimport (
     Axis,
     Scratch,
     Tile,
+    Window,
     bits_of,
     ceil_div,
     padded,
     touch,
+    window_at,
 )
 from ..kernels.core.units cimport Unit
 from ..kernels.core.axes cimport set_axis
 
 from ..dtypes import DTYPES
-from ..windows import Axis as PythonAxis
 
 cdef extern from "shared_constants.h" nogil:  # made of constants.py
     enum:
@@ -255,7 +256,18 @@ cdef bint set_up(const Request* r, int solver, int form, double share, Setup* se
     return True
 
 
+def window_of(axis, Py_ssize_t index):
+    """The window with this index along an axis, as loops compute it: its first element, if there is one, its number of
+    elements, and the divisor of its mean."""
+    cdef Axis own
+    set_axis(&own, axis)
+    cdef Window window = window_at(&own, index)
+    return window.first, window.taps, window.divisor
+
+
 cdef object axis_in(const Axis* axis):
+    from .setup import Axis as PythonAxis
+
     return PythonAxis(axis.size, axis.out, axis.kernel, axis.stride, axis.dilation, (axis.pad, axis.pad_end),
                       bool(axis.counts_pads))
 
