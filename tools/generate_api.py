@@ -315,9 +315,9 @@ class Operator:
             section("Examples", self.texts.example),
         )
         result = "Any" if "return_indices" in self.ours else "Array"
-        inputs = ["x", *self.inputs, *self.texts.last, "out=out", "num_threads=num_threads"]
-        source = f"@hinted\n{self.signature(parameters, result)}\n{indented(doc)}\n{indented(self.made(parameters))}"
-        return "\n\n\n".join((*self.overloads(), f"{source}\n{indented(filled('return op(', inputs, ')', 4))}"))
+        inputs = [f'"{name}"' for name in ("x", *self.inputs, *self.texts.last)]
+        source = f"{filled('@calls_operator(', [self.name, *inputs], ')', 0)}\n{self.signature(parameters, result)}"
+        return "\n\n\n".join((*self.overloads(), f"{source}\n{indented(doc)}\n    raise NotImplementedError"))
 
     def made(self, parameters: Iterable[Parameter | None]) -> str:
         """The statement that makes the operator of a call."""
@@ -448,7 +448,7 @@ def operators_source() -> str:
     literals = "\n".join(f"    {name} = {values}" for name, values in sorted(choices(OPERATORS.values()).items()))
     imports = "\n".join((
         "from typing import TYPE_CHECKING, Any, Literal, overload", "",
-        "from ..base import registered", "from ..hints import hinted", "from ..keys import made",
+        "from ..base import registered", "from ..keys import calls_operator",
         imported("behaviour", needed),
         "", "if TYPE_CHECKING:",
         "    import numpy as np", "    from numpy.typing import ArrayLike, DTypeLike, NDArray", "",

@@ -1,6 +1,6 @@
 """Hints in errors about wrong arguments: which arguments the function takes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -34,14 +34,23 @@ def hinted(function: F, name: str | None = None) -> F:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised inside the function
                 raise
-            raise unfit(function, label, len(arguments), given, error) from None
+            raise refused(function, label, len(arguments), given, error) from None
 
     call.__kwdefaults__ = function.__kwdefaults__  # type: ignore[attr-defined]  # read by commands
     return cast(F, call)
 
 
-def unfit(function: Callable[..., Any], label: str, count: int, given: dict[str, Any],
-          error: TypeError) -> PoolTypeError:
+def unfit(function: Callable[..., Any], arguments: Sequence[Any], given: dict[str, Any]) -> PoolTypeError:
+    """The error for a call of a function, whose body never runs, with arguments that do not fit."""
+    try:
+        function(*arguments, **given)
+    except TypeError as error:
+        return refused(function, function.__name__, len(arguments), given, error)
+    raise AssertionError(f"onnxpool: the arguments of {function.__name__} fit")
+
+
+def refused(function: Callable[..., Any], label: str, count: int, given: dict[str, Any],
+            error: TypeError) -> PoolTypeError:
     """The error for a call whose arguments do not fit a function."""
     import inspect  # slow to import, and only errors need it
 

@@ -1,6 +1,7 @@
-"""The caches of operators made by functions."""
+"""Functions that call operators, which are cached by their attributes."""
 
-from functools import lru_cache
+from functools import lru_cache, update_wrapper
+from types import MethodType
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
@@ -8,6 +9,7 @@ from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTu
 from libc.stdint cimport uintptr_t
 
 from .errors import PoolTypeError
+from .hints import unfit
 
 cdef extern from *:
     """
@@ -19,22 +21,30 @@ cdef extern from *:
     """
     const bint onnxpool_remembers_calls
 
+cdef extern from *:
+    """
+    /* Let objects of a type be called with arrays of arguments, which needs neither a tuple nor a dictionary. */
+    static void onnxpool_take_vectors(PyTypeObject *type, Py_ssize_t offset) {
+        type->tp_vectorcall_offset = offset;
+        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    }
+    """
+    void onnxpool_take_vectors(object type, Py_ssize_t offset) noexcept
+
+ctypedef object (*VectorCall)(object function, PyObject** given, size_t flags, PyObject* keywords)
+
 cdef extern from "Python.h":
-    ctypedef PyObject* (*PyCFunction)(PyObject*, PyObject*)
-    ctypedef struct PyMethodDef:
-        const char* ml_name
-        PyCFunction ml_meth
-        int ml_flags
-        const char* ml_doc
-    const int METH_FASTCALL
-    const int METH_KEYWORDS
-    object PyCFunction_NewEx(PyMethodDef* method, PyObject* owner, PyObject* module)
+    Py_ssize_t PyVectorcall_NARGS(size_t flags) noexcept
+    object PyVectorcall_Call(object function, tuple given, dict named)
+    object PyObject_Vectorcall(object function, PyObject** given, size_t count, PyObject* keywords)
+    PyObject** PySequence_Fast_ITEMS(object sequence)
     PyObject* PySequence_Fast_GET_ITEM(object sequence, Py_ssize_t i)
     Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
 
 MOST_KEPT = 1024  # operators, and plans, in caches
 cdef enum:
     MOST_CALLS = 64  # a power of two
+    MOST_PARAMETERS = 24
 
 
 def _make(cls, names, values, kinds):
@@ -102,25 +112,22 @@ cdef Py_ssize_t place_of(PyObject* cls, PyObject** arguments, Py_ssize_t size):
     return (mixed >> 4 ^ mixed >> 10) % MOST_CALLS  # objects are 16 bytes apart
 
 
-cdef object find(PyObject* module, PyObject** arguments, Py_ssize_t count, PyObject* keywords):
+cdef object find(cls, tuple names, PyObject** arguments):
     """The operator of a class with these arguments, cached."""
-    cdef tuple names = <tuple>keywords if keywords else ()
     cdef Py_ssize_t place
-    if count != 1:
-        raise TypeError(f"made() takes a class and keywords, got {count} arguments by position")
-    cls = <object>arguments[0]
     if not onnxpool_remembers_calls:
-        return look_up(cls, names, arguments + 1, 0)
-    place = place_of(arguments[0], arguments + 1, PyTuple_GET_SIZE(names))
+        return look_up(cls, names, arguments, -1)
+    place = place_of(<PyObject*>cls, arguments, PyTuple_GET_SIZE(names))
     call = calls[place]
-    if call is not None and (<KnownOperator>call).equals(cls, names, arguments + 1):
+    if call is not None and (<KnownOperator>call).equals(cls, names, arguments):
         return (<KnownOperator>call).operator
-    return look_up(cls, names, arguments + 1, place)
+    return look_up(cls, names, arguments, place)
 
 
 cdef object look_up(cls, tuple names, PyObject** arguments, Py_ssize_t place):
     """
-    The operator of a class with these arguments, cached by their values. The call is remembered at this place.
+    The operator of a class with these arguments, cached by their values. The call is remembered at this place, unless it
+    is negative.
 
     Equal arguments of different types can mean different things: where 2 is allowed, 2.0 may not be. The key therefore
     includes the types of all values except None, and of the items of tuples.
@@ -147,14 +154,120 @@ cdef object look_up(cls, tuple names, PyObject** arguments, Py_ssize_t place):
         raise
     except TypeError:  # an argument is not hashable, such as an array
         return _make(cls, names, values, types)
-    if onnxpool_remembers_calls:
+    if place >= 0:
         calls[place] = KnownOperator(cls, names, values, operator)
     return operator
 
 
-cdef PyMethodDef definition
-definition.ml_name = "made"
-definition.ml_meth = <PyCFunction>find
-definition.ml_flags = METH_FASTCALL | METH_KEYWORDS
-definition.ml_doc = "The operator of a class with these keywords, cached."
-made = PyCFunction_NewEx(&definition, NULL, NULL)  # a def function would first collect the keywords in a dict
+def made(cls, **given):
+    """The operator of a class with these keywords, cached."""
+    cdef list values = list(given.values())
+    return look_up(cls, tuple(given), PySequence_Fast_ITEMS(values), -1)
+
+
+cdef class Function:
+    """
+    A function that makes an operator of its arguments and calls it. It looks like the Python function that it wraps,
+    which is never called: a call in Python would take as long as pooling a small array.
+    """
+    cdef VectorCall vectorcall
+    cdef object cls, function
+    cdef tuple parameters, defaults  # from the first parameter with a default on
+    cdef tuple names                 # of the attributes
+    cdef int[MOST_PARAMETERS] attributes, inputs  # their places among the parameters
+    cdef Py_ssize_t placed           # parameters that can be given by position
+    cdef Py_ssize_t count, taken     # inputs, and parameters without `out` and `num_threads`
+    cdef dict __dict__
+
+    def __init__(self, function, cls, tuple inputs):
+        code, named = function.__code__, function.__kwdefaults__
+        self.vectorcall, self.function, self.cls, self.placed = call_function, function, cls, code.co_argcount
+        self.parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+        if len(self.parameters) > MOST_PARAMETERS or self.parameters[-2:] != ("out", "num_threads"):
+            raise TypeError(f"onnxpool: {function.__name__} has other parameters than functions of operators")
+        self.taken, self.count = len(self.parameters) - 2, 0
+        names, defaults = [], dict(zip(self.parameters[:self.placed][::-1], (function.__defaults__ or ())[::-1]))
+        defaults.update(named)
+        for place, name in enumerate(self.parameters[:self.taken]):
+            if name in inputs:
+                self.inputs[self.count] = place
+                self.count += 1
+            else:
+                self.attributes[len(names)] = place
+                names.append(name)
+        self.names = tuple(names)
+        self.defaults = tuple([defaults.get(name, required) for name in self.parameters])
+        update_wrapper(self, function)
+
+    def __call__(self, *given, **named):
+        return PyVectorcall_Call(self, given, named)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self):
+        return self.__qualname__
+
+    def __repr__(self):
+        return f"<function {self.__qualname__} at {<uintptr_t><PyObject*>self:#x}>"
+
+    cdef Py_ssize_t place_of(self, name):
+        """The place of a parameter, or -1."""
+        cdef Py_ssize_t i, count = PyTuple_GET_SIZE(self.parameters)
+        for i in range(count):
+            if PyTuple_GET_ITEM(self.parameters, i) == <PyObject*>name:
+                return i
+        for i in range(count):
+            if self.parameters[i] == name:
+                return i
+        return -1
+
+    cdef bint place(self, PyObject** given, Py_ssize_t count, tuple keywords, PyObject** values):
+        """Find the value of each parameter. Return whether these arguments fit."""
+        cdef Py_ssize_t i = 0, k
+        for i in range(PyTuple_GET_SIZE(self.parameters)):
+            values[i] = given[i] if i < count else PyTuple_GET_ITEM(self.defaults, i)
+        for k in range(PyTuple_GET_SIZE(keywords)):
+            i = self.place_of(<object>PyTuple_GET_ITEM(keywords, k))
+            if i < count:  # unknown, or given twice
+                return False
+            values[i] = given[count + k]
+        for i in range(count, self.taken):
+            if values[i] == <PyObject*>required:
+                return False
+        return True
+
+
+cdef object required = object()  # stands for the value of a parameter without a default
+
+
+cdef object call_function(object function, PyObject** given, size_t flags, PyObject* keywords):
+    """Call a function with arguments by position, followed by those with these keywords."""
+    cdef Function own = <Function>function
+    cdef (PyObject*)[MOST_PARAMETERS] values, attributes, inputs
+    cdef Py_ssize_t i, count = PyVectorcall_NARGS(flags)
+    cdef tuple names = <tuple>keywords if keywords else ()
+    if count > own.placed or not own.place(given, count, names, values):
+        raise unfit(own.function, [<object>given[i] for i in range(count)],
+                    {name: <object>given[count + i] for i, name in enumerate(names)})
+    for i in range(PyTuple_GET_SIZE(own.names)):
+        attributes[i] = values[own.attributes[i]]
+    for i in range(own.count):
+        inputs[i] = values[own.inputs[i]]
+    operator = find(own.cls, own.names, attributes)
+    if values[own.taken] == <PyObject*>None and values[own.taken + 1] == <PyObject*>None:
+        return PyObject_Vectorcall(operator, inputs, own.count, NULL)
+    inputs[own.count], inputs[own.count + 1] = values[own.taken], values[own.taken + 1]
+    return PyObject_Vectorcall(operator, inputs, own.count, <PyObject*>OF_CALLS)
+
+
+cdef tuple OF_CALLS = ("out", "num_threads")
+
+
+def calls_operator(cls, *inputs):
+    """Decorate a function whose parameters are these inputs, attributes of a class of operators, and those of calls."""
+    return lambda function: Function(function, cls, inputs)
+
+
+cdef Function model = calls_operator(None)(lambda *, out=None, num_threads=None: None)
+onnxpool_take_vectors(Function, <char*>&model.vectorcall - <char*><PyObject*>model)

@@ -89,7 +89,7 @@ def rare(plan):
             not isinstance(plan, IntegerMeanPlan) or plan.result_dtype not in (np.float32, np.float64)
             or integers.adds_pieces(plan.wide.request, plan.request)):
         return True
-    names = ("kernel_shape", "strides", "dilations", "pads")
+    names = ("kernel_shape", "dilations", "pads")
     largest = max((max(np.atleast_1d(getattr(plan.operator, name)))
                    for name in names if name in plan.operator.attributes), default=0)
     may_lack = any(axis.dilation > axis.size or axis.empty for axis in plan.axes)

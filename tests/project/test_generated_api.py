@@ -103,14 +103,29 @@ def test_functions_on_labelled_arrays_pass_on_every_argument_of_their_class() ->
         assert given == {name: name for name in taken - {"self", "kernel_shape", "opset", "channels_last", "axes"}}
 
 
-@pytest.mark.parametrize("module", [onnxpool.operators, onnxpool.dask], ids=lambda module: module.__name__)
-def test_functions_pass_on_every_argument_of_their_class(module: Any) -> None:
-    """Each by its own name. The layout of NhwcMaxPool is not an argument of its function."""
-    calls = calls_of(module, "made")
-    assert len(calls) == len([name for name in module.__all__ if name.islower()])
+def taken_by(name: str) -> set[str]:
+    """The arguments of a class that its function takes, too. The layout of NhwcMaxPool is none of them."""
+    taken = set(inspect.signature(getattr(onnxpool, name).__init__).parameters) - {"self"}
+    return taken - ({"channels_last"} if name == "NhwcMaxPool" else set())
+
+
+def test_functions_on_dask_arrays_pass_on_every_argument_of_their_class() -> None:
+    """Each by its own name."""
+    calls = calls_of(onnxpool.dask, "made")
+    assert len(calls) == len([name for name in onnxpool.dask.__all__ if name.islower()])
     for name, given in calls:
-        taken = set(inspect.signature(getattr(onnxpool, name).__init__).parameters) - {"self"}
-        assert given == {name: name for name in taken - ({"channels_last"} if name == "NhwcMaxPool" else set())}
+        assert given == {name: name for name in taken_by(name)}
+
+
+def test_functions_take_inputs_and_every_argument_of_their_class() -> None:
+    """The decorator names the class and the inputs."""
+    tree = ast.parse(inspect.getsource(onnxpool.operators))
+    calls = {function.name: call.args for function in tree.body if isinstance(function, ast.FunctionDef)
+             for call in function.decorator_list if isinstance(call, ast.Call)}
+    assert set(calls) == {name for name in onnxpool.operators.__all__ if name.islower()}
+    for function, (cls, *inputs) in calls.items():
+        parameters = set(inspect.signature(getattr(onnxpool, function)).parameters) - {"out", "num_threads"}
+        assert parameters - {ast.literal_eval(one) for one in inputs} == taken_by(ast.unparse(cls))
 
 
 def test_every_text_is_used() -> None:

@@ -11,14 +11,16 @@ cdef inline Py_ssize_t floor_div(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
 
 cdef bint resolve(const Attributes* given, int i, Py_ssize_t size, Axis* axis) noexcept nogil:
     """The windows along pooled axis number i. Return whether there are any, of sizes that fit."""
-    cdef Py_ssize_t kernel = given.kernel[i], stride = given.stride[i], dilation = given.dilation[i]
+    cdef Py_ssize_t kernel = given.kernel[i], dilation = given.dilation[i]
+    # No second window is as far from the first one as the largest sum of a size and its padding.
+    cdef Py_ssize_t stride = min(given.stride[i], 3 * <Py_ssize_t> SMALL)
     cdef Py_ssize_t pad = given.pad[i], pad_end = given.pad_end[i], span, out, total, room
     if size < 1 or size >= SMALL:
         return False
     if given.whole:
         set_whole(axis, size)
         return True
-    if max(max(max(kernel, stride), max(pad, pad_end)), dilation) >= SMALL:
+    if max(max(kernel, dilation), max(pad, pad_end)) >= SMALL:
         return False
     span = (kernel - 1) * dilation + 1
     if given.mode == SAME_UPPER or given.mode == SAME_LOWER:

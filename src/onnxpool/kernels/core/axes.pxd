@@ -11,7 +11,7 @@ cdef inline int set_axis(Axis* axis, source) except -1:
     axis.pad, axis.pad_end = source.pads
     axis.begin, axis.end, axis.counts_pads = source.begin, source.end, source.counts_pads
     axis.most, axis.singly = source.most, False
-    axis.wide = (<double> axis.out * stride + <double> axis.kernel * dilation + axis.size + axis.pad + axis.pad_end
-                 >= 2.0**62)
+    axis.wide = (<double> axis.out * axis.stride + <double> axis.kernel * axis.dilation + axis.size + axis.pad
+                 + axis.pad_end >= 2.0**62)
     axis.span = 1 + (axis.kernel - 1) * axis.dilation if not axis.wide else padded(axis, 1)
     return 0
