@@ -227,7 +227,10 @@ class Operator:
 
     @property
     def constructor(self) -> list[Parameter]:
-        return [self.parameter(name) for name in (*self.attributes, *(one for one in self.ours if one not in OF_CALLS))]
+        """The parameters of the class. Those by position come first."""
+        attributes = [name for name in self.attributes if name not in self.required]
+        ours = [name for name in self.ours if name not in OF_CALLS]
+        return [self.parameter(name) for name in (*self.required, *attributes, *ours)]
 
     def class_source(self) -> str:
         inputs = ", ".join((*self.schema.inputs, "out=None", "num_threads=None"))
@@ -244,7 +247,9 @@ class Operator:
             section("Examples", self.texts.example_of_class),
         )
         named = "".join(f"{name}: Named[{self.python_type(name, given=False)}] = Named()\n" for name in self.attributes)
-        init = filled("def __init__(", ["self", "*", *(one.declared for one in self.constructor)], ") -> None:", 4)
+        declared = [one.declared for one in self.constructor]
+        placed = len(self.required)
+        init = filled("def __init__(", ["self", *declared[:placed], "*", *declared[placed:]], ") -> None:", 4)
         names = [*(name for name in self.ours if name not in OF_CALLS), *self.attributes]
         body = filled("self._set(", [f"{name}={name}" for name in names], ")", 8)
         methods = f"{init}\n{indented(body)}"

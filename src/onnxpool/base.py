@@ -101,6 +101,7 @@ class Operator(Frozen):
     windowed: ClassVar[bool] = True
     quantised: ClassVar[bool] = False
     _schema: ClassVar[schemas.Schema]  # the operator's rows in the table of versions
+    _optional: ClassVar[dict[str, Any]]  # the defaults of the arguments that may be left out
 
     _given: tuple[tuple[str, Any], ...]
     _values: dict[str, Any]  # of all attributes: as given, by default, or as implied by a version that lacks them
@@ -346,6 +347,9 @@ registry: dict[str, type[Operator]] = {}  # operator classes by name
 def registered(cls: Kind) -> Kind:
     """Register the class of an operator, which has the name of its rows in the table of versions."""
     cls._schema = schemas.ALL_SCHEMAS[cls.__name__]
+    code = cls.__init__.__code__
+    cls._optional = {**dict(zip(code.co_varnames[1:code.co_argcount], cls.__init__.__defaults__ or (), strict=True)),
+                     **(cls.__init__.__kwdefaults__ or {})}
     cls.__init__ = hinted(cls.__init__, cls.__name__)  # type: ignore[method-assign]
     registry[cls.__name__] = cls
     return cls
@@ -359,7 +363,7 @@ def _remake(cls: type[Operator], keywords: tuple[tuple[str, Any], ...]) -> Opera
     try:
         return cls(**dict(keywords))
     except TypeError as error:
-        if isinstance(error, PoolTypeError) and error.attribute in (cls.__init__.__kwdefaults__ or ()):  # about a value
+        if isinstance(error, PoolTypeError) and error.attribute in cls._optional:  # about a value
             raise
         raise PoolTypeError(f"{cls.__name__}: cannot be unpickled: {error}; pickle and load it with the same version "
                             f"of onnxpool") from None

@@ -36,7 +36,6 @@ def hinted(function: F, name: str | None = None) -> F:
                 raise
             raise refused(function, label, len(arguments), given, error) from None
 
-    call.__kwdefaults__ = function.__kwdefaults__  # type: ignore[attr-defined]  # read by commands
     return cast(F, call)
 
 

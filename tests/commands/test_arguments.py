@@ -406,7 +406,7 @@ def test_options_are_those_of_the_operators():
     _, commands = arguments.parser()
     text = commands["explain"].format_help()
     for cls in registry.values():
-        for argument in cls.__init__.__kwdefaults__:
+        for argument in cls._optional:
             name = "result_dtype" if argument == "dtype" else argument
             assert f"--{name.replace('_', '-')}" in commands["explain"].known
             assert f"  --{name.replace('_', '-')} " in text

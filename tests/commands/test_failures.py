@@ -115,7 +115,7 @@ OPTIONS = {"--shape": SHAPES, "--input": FILES, "--seed": NUMBERS, "--threads": 
            "--check": None, "--rtol": NUMBERS,
            "--atol": NUMBERS, "--runtime": ["onnxruntime=1.32", "openvino=x", "\n", f"onnxruntime={'9' * 5000}"],
            "--ignore": ["ort-nan", "x"], "--values": None, "--partial": None, "--json": None, "more": None}
-ARGUMENTS = sorted({name for cls in registry.values() for name in cls.__init__.__kwdefaults__}
+ARGUMENTS = sorted({name for cls in registry.values() for name in cls._optional}
                    | {"result_dtype", "num_threads", "evil\n::error::x"})
 KINDS = ["f4", ">i2", "half", "M8[s]", "bfloat16", "?", "O", "S5", "f4,f4", "3f4", "complex64", "x", "V4", "", "M8"]
 

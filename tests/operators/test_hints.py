@@ -40,8 +40,26 @@ def test_attributes_by_position() -> None:
     """Parameters that must be passed by name are listed."""
     with pytest.raises(PoolTypeError, match=r"^max_pool: takes 2 arguments by position, got 3; name the others: str"):
         onnxpool.max_pool(X, 2, 2)  # type: ignore[call-overload]
-    with pytest.raises(PoolTypeError, match=r"^MaxPool: takes 0 arguments by position, got 1; name the others: ker"):
-        onnxpool.MaxPool(2)  # type: ignore[misc]
+    with pytest.raises(PoolTypeError, match=r"^MaxPool: takes 1 arguments by position, got 2; name the others: str"):
+        onnxpool.MaxPool(2, 2)  # type: ignore[misc]
+    with pytest.raises(PoolTypeError, match=r"^GlobalMaxPool: takes 0 arguments by position, got 1; name the others"):
+        onnxpool.GlobalMaxPool(2)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("name", "attribute"), [
+    ("AveragePool", "kernel_shape"), ("MaxPool", "kernel_shape"), ("MinPool", "kernel_shape"),
+    ("LpPool", "kernel_shape"), ("NhwcMaxPool", "kernel_shape"), ("QLinearAveragePool", "kernel_shape"),
+    ("MaxUnpool", "kernel_shape"), ("MaxRoiPool", "pooled_shape"),
+])
+def test_objects_take_the_attribute_by_position_that_functions_do(name: str, attribute: str) -> None:
+    """It is the first parameter, and optional, since other objects may be made without it."""
+    cls = getattr(onnxpool, name)
+    more = {"axes": (2, 3)} if name == "MinPool" else {}
+    assert cls(2, **more) == cls(**{attribute: 2}, **more)
+    assert repr(cls(2, **more)) == repr(cls(**{attribute: 2}, **more))
+    assert next(iter(inspect.signature(cls).parameters)) == attribute
+    with pytest.raises(PoolTypeError, match=f"{name}: got multiple values for argument '{attribute}'"):
+        cls(2, **{attribute: 2}, **more)
 
 
 def test_an_argument_that_is_missing() -> None:

@@ -232,7 +232,7 @@ def settings() -> dict[str, str]:
     found: dict[str, str] = {}
     for operator, cls in registry.items():
         kinds = ALL_SCHEMAS[operator].versions[-1].attributes
-        for name, default in (cls.__init__.__kwdefaults__ or {}).items():
+        for name, default in cls._optional.items():
             kind = kinds.get(name)
             flag = isinstance(default, bool) or isinstance(kind, Flag)
             found[RESULT_DTYPE if name == "dtype" else name] = "flag" if flag else kind.type if kind else ""

@@ -72,7 +72,7 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
     cls = registry[operator]
     given: dict[str, Any] = {}
     for name, text in (*args.settings, *named(args.attributes)):
-        near = likely(name, (*(cls.__init__.__kwdefaults__ or ()), *OF_PLANS))
+        near = likely(name, (*cls._optional, *OF_PLANS))
         if near in OF_PLANS:
             raise PoolError(f"{operator}: there is no argument {name}; give {near}", operator, name, value=text)
         if name in given:
@@ -80,7 +80,7 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
         given[name] = text if name == RESULT_DTYPE else value_of(operator, name, text)
     result = given.pop(RESULT_DTYPE, "none")
     if result.lower() != "none":
-        if "dtype" not in (cls.__init__.__kwdefaults__ or ()):
+        if "dtype" not in cls._optional:
             raise PoolError(f"{operator}: there is no argument {RESULT_DTYPE}, as only means have one; leave it out",
                             operator, RESULT_DTYPE, value=result)
         given["dtype"] = dtype_named(operator, result)
