@@ -107,9 +107,9 @@ def test_modules_import_only_what_is_below_them():
     assert above == []
 
 
-def test_the_map_of_the_readme_has_every_folder():
+def test_the_map_of_the_source_has_every_folder():
     """Each package and each folder of the repository, and no other."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Source map")[2].partition("\n## ")[0]
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Source map")[2].partition("\n## ")[0]
     named = {path.rstrip("/") for path in re.findall(r"`([\w/]+/)`", text)}
     packages = {path.parent.relative_to(ROOT).as_posix() for path in PACKAGE.glob("*/*.py")}
     folders = {name for name in ("benchmarks", "docs", "examples", "tests", "tools") if (ROOT / name).is_dir()}

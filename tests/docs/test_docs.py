@@ -100,6 +100,40 @@ def test_the_readme_tells_the_speeds_of_the_race(processor: str) -> None:
     assert f"{slower} rows ({name})" in readme
 
 
+def test_the_readme_lists_the_versions_of_operators() -> None:
+    """The operators of ONNX and of com.microsoft, with all of their versions."""
+    told = {name: versions for names, versions in re.findall(
+        r"^\| ([A-Z]\w+(?:, \w+)*)(?: \(com.microsoft\))? \| ([\d, ]+) \|$", (ROOT / "README.md").read_text(),
+        re.MULTILINE)
+        for name in names.split(", ")}
+    assert told == {name: ", ".join(str(version.since) for version in schema.versions)
+                    for name, schema in schemas.ALL_SCHEMAS.items() if schema.domain != schemas.OWN}
+
+
+def test_the_readme_tells_the_times_of_arrays() -> None:
+    """They are those of docs/arrays.md, for float32 on one thread."""
+    page, rows = (ROOT / "docs" / "arrays.md").read_text(), {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[:2] == ["task", "package"]:
+            column = max(cells.index(one) if one in cells else 0 for one in ("float32 (N,)", "float32 (H, W)"))
+        elif "onnxpool" in cells[1:2]:
+            own = rows.setdefault(cells[0], {})
+            own["onnxpool"] = cells[column]
+        elif not cells[0] and len(cells) > 2 and rows:
+            own[cells[1]] = cells[column]
+    known = {"means of 4x4 blocks": "means of blocks, k = 4", "3x3 dilation": "dilation, k = 3",
+             "15x15 dilation": "dilation, k = 15", "15x15 box filter": "zeros around x, k = 15",
+             "moving maximum of 100 numbers": "maxima, k = 100"}
+    told = re.findall(r"^\| ([^|]*) \| ([\d.]+ ms) \| ([^|]*) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert [task for task, _, _ in told] == [*known]
+    for task, time, others in told:
+        for one in others.split(", "):
+            package, _, times = one.rpartition(" ")
+            assert rows[known[task]][package] == times, task
+        assert rows[known[task]]["onnxpool"] == time, task
+
+
 def test_the_index_names_all_pages() -> None:
     """docs/README.md has a line for each page."""
     listed = re.findall(r"^\| \[[^]]*\]\(([^)]*\.md)\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
