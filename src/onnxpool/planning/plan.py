@@ -203,13 +203,11 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         if layout.counts_beyond(request):
             longer = np.dtype(np.int64 if dtype.kind in "biu" else np.float64)
             wide = WindowPlan(operator, request._replace(dtype=longer))
-        elif reduction.name == "mean" and (dtype.kind in "biu" or result != dtype) and not (
-                integers.is_compiled(request)):
-            held = integers.held_in(dtype, result, request.axes)
+        elif reduction.name == "mean" and (held := integers.held_in(request)) != dtype:
             windows = request.windows
             if dtype.kind in "biu" and integers.has_huge_divisors(request.axes):
                 windows = tuple([(place, axis.uncounted()) for place, axis in windows])
-            wide = WindowPlan(operator, request._replace(dtype=held, result=None, windows=windows))
+            wide = WindowPlan(operator, request._replace(dtype=held, result=held, windows=windows))
         mends = skips and wide is None and (reduction.indexed or reduction.name == "mean"
                                             or any(axis.empty for axis in request.axes))
         super().__init__(operator, request.shape, dtype, result_dtype=result, request=request, axes=request.axes,
@@ -384,6 +382,10 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         elif self._wide is not None:
             with budget.lifted(), np.errstate(all="ignore"):  # elements may be signalling NaNs
                 self._convert(self._wide, x, y, indices, team)
+            if (self.reduction.name == "mean" and not self._by_numpy and x.dtype.kind in "biu"
+                    and max(x.size, y.size) * self._wide.dtype.itemsize <= layout.CONVERTED
+                    and integers.are_casts(self._wide.request, self.request)):
+                self._settle(self._pools, self._wide._row_major_pool(), x, y)
         else:
             x = np.ascontiguousarray(x) if self._joins else x
             pools = self._pools
@@ -392,10 +394,16 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
             if self._mends:
                 with np.errstate(all="ignore"):
                     self._mend(x, y, indices, overflowed, team)
-            elif pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
-                pools.settle(kernels.plain_pool(
-                    pool, self.shape, self.output_shape, self.dtype, quantised=self._quantised,
-                    indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
+            else:
+                self._settle(pools, pool, x, y, indices)
+
+    def _settle(self, pools: kernels.Pools, pool: kernels.Pool, x: Array, y: Array,
+                indices: Array | None = None) -> None:
+        """Let later calls on plain arrays go straight to a pool, if these arrays are plain."""
+        if pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+            pools.settle(kernels.plain_pool(
+                pool, self.shape, self.output_shape, self.dtype, (self._wide or self).dtype, self.result_dtype,
+                quantised=self._quantised, indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
 
     def _mend(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:
         """Set the results of windows without a number, and those of means whose sums overflowed."""
@@ -459,13 +467,17 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         if self._by_numpy:
             y[...] = integers.whole_means(x, self.request.pooled, self.request.keepdims, self.result_dtype)
             return
-        adds_pieces = x.dtype.kind in "biu" and integers.adds_pieces(wide.request, self.request)
-        for part in wide._parts(Limit(None, layout.CONVERTED >> 2 if adds_pieces else layout.CONVERTED, strict=False)):
-            mean, elements = partial(part, num_threads=team), x[part.inputs]
-            if x.dtype.kind in "biu":
-                y[part.outputs] = integers.window_means(elements, mean, wide.request, self.request, part.outputs)
+        casts = integers.are_casts(wide.request, self.request)
+        few = not casts and integers.adds_pieces(wide.request, self.request)
+        for part in wide._parts(Limit(None, layout.CONVERTED >> 2 if few else layout.CONVERTED, strict=False)):
+            index: Any = (*part.outputs, ...)  # of an array, even if y has no axes
+            mean, elements, results = partial(part, num_threads=team), x[part.inputs], y[index]
+            if not casts:
+                results[...] = integers.window_means(elements, mean, wide.request, self.request, part.outputs)
+            elif wide.dtype == self.result_dtype:
+                mean(elements.astype(wide.dtype), out=results)
             else:
-                y[part.outputs] = mean(elements.astype(wide.dtype))
+                results[...] = mean(elements.astype(wide.dtype))
 
     def _rule(self, inputs: tuple[Any, ...]) -> quantisation.Scales | None:
         """The parameters that the inputs after X set for a kernel."""
