@@ -381,9 +381,9 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     amounts[EACH] = each + (width / lanes if lone and not fold else 0)
     if fold:
         amounts[FOLDS], amounts[FOLDED] = width, <double> last.kernel
-    if before or strided or row_places > size:  # otherwise loaded as one
+    if before or lone or strided or row_places > size:  # otherwise loaded as one
         amounts[ROWS] = rows / results
-    if before and not even:
+    if not even if before else lone:
         amounts[ITEMS] = 1 / (results * windows)  # otherwise items are rows
     if before > 1:
         amounts[PLANES] = planes / (results * windows)

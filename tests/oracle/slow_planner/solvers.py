@@ -362,8 +362,8 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
             "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
             "each": each + (width / lanes if lone and not fold else 0), "folds": width if fold else 0,
             "folded": last.kernel if fold else 0,
-            "rows": rows / results if before or strided or padded > last.size else 0,  # otherwise loaded as one
-            "items": 1 / (results * windows) if before and not even else 0,  # otherwise items are rows
+            "rows": rows / results if before or lone or strided or padded > last.size else 0,  # otherwise loaded as one
+            "items": 1 / (results * windows) if (not even if before else lone) else 0,  # otherwise items are rows
             "planes": planes / (results * windows) if axes_before > 1 else 0,
             "roots": done if problem.reduction == "norm" else 0}
 
