@@ -9,6 +9,7 @@ from random_plans import drawn
 from slow_planner import choice, solvers
 from slow_planner import layout as slow
 
+import onnxpool
 from onnxpool import kernels
 from onnxpool.planning import costs, layout, planner
 from onnxpool.planning.kinds import ConvertedPlan, LoopPlan
@@ -78,6 +79,22 @@ def register_bytes(request, monkeypatch):
     planner.prepare(*facts, request.param)
     yield request.param
     planner.prepare(*facts, layout.REGISTER)
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "worse"), [
+    ((64, 56, 123, 1), 2, 1, "direct"),  # 285 us against 112 (Zen 3): each row is an item
+    ((64, 56, 9, 1), 2, 1, "apart"),  # 34 against 12: rows without padding are loaded as one
+    ((1, 20, 301, 24), 11, 2, "stack"),  # 346 against 60: few values for each window
+])
+@pytest.mark.usefixtures("register_bytes")
+def test_choices_that_once_took_twice_as_long(shape, kernel, stride, worse):
+    """Windows along one axis of a plane, as costs choose for all registers."""
+    plan = onnxpool.MaxPool(kernel_shape=(kernel,), strides=(stride,), axes=(2,)).plan(shape, np.float32)
+    request = requested(plan, np.empty(shape, np.float32))
+    assert request
+    found = layout.planner_of(*request)
+    solver, form, _ = found.usual
+    assert worse not in (solver, "apart" if found.is_apart(form) else ""), (solver, form)
 
 
 @pytest.mark.parametrize("seed", range(4))

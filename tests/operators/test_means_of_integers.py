@@ -181,6 +181,57 @@ def test_large_windows_by_every_route(dtype: str) -> None:
             assert np.array_equal(plan(x), truth), (shape, axes, op, Forced.solver, Forced.lanes)
 
 
+def sums_along(x: Array, kernel: int, axis: int) -> Array:
+    """The sums of windows of stride 1 along an axis."""
+    sums = np.insert(np.cumsum(x, axis, dtype=np.int64), 0, 0, axis)
+    end = [np.arange(kernel, sums.shape[axis]), np.arange(sums.shape[axis] - kernel)]
+    after, before = (np.take(sums, places, axis) for places in end)
+    return np.asarray(after - before)
+
+
+@pytest.mark.parametrize("kernel", [(16, 17), (1, 258), (17, 17), (128, 256), (181, 181), (182, 182), (1, 256)])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_bytes_whose_sums_need_more_than_16_bits(dtype: str, kernel: tuple[int, int]) -> None:
+    """All of the extremes, ties, and random bytes, with windows about as large as those of the loops of int16."""
+    rng = np.random.default_rng(5)
+    limits = np.iinfo(dtype)
+    arrays = [np.full((190, 260), value, dtype) for value in (limits.min, limits.max)]
+    arrays += [integers(rng, (190, 260), np.dtype(dtype)) for _ in range(3)]
+    arrays.append((np.indices((190, 260)).sum(0) % 2).astype(dtype))
+    for x in arrays:
+        count = kernel[0] * kernel[1]
+        total = sums_along(sums_along(x, kernel[0], 0), kernel[1], 1)
+        quotient, rest = np.divmod(total, count)
+        truth = quotient + ((2 * rest > count) | ((2 * rest == count) & (quotient % 2 == 1)))
+        plan = onnxpool.AveragePool(kernel_shape=kernel, axes=(0, 1), dtype=dtype).plan(x.shape, dtype)
+        for y in (plan(x), plan(x), plan(x[:, ::-1])[:, ::-1]):
+            assert y.dtype == dtype
+            assert np.array_equal(y, truth)
+
+
+@pytest.mark.parametrize(("dtype", "kernel", "held"), [
+    ("int8", 3, "int16"), ("uint8", 17, "int16"), ("uint8", 181, "int16"), ("uint8", 182, "float64")])
+def test_bytes_are_averaged_as_int16(dtype: str, kernel: int, held: str) -> None:
+    """As long as the loops of int16 can round their means."""
+    op = onnxpool.AveragePool(kernel_shape=kernel, axes=(0, 1), dtype=dtype)
+    assert f"{dtype} becomes {held}, a part at a time" in op.plan((200, 210), dtype).explain()
+
+
+@pytest.mark.parametrize(("dtype", "result"), [("uint8", "uint8"), ("int8", "int8"), ("uint8", "float32"),
+                                               ("int16", "float64")])
+def test_second_calls_of_casts_need_no_python(dtype: str, result: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans of small arrays cast elements in compiled code, unless arrays are not plain."""
+    x = integers(np.random.default_rng(6), (30, 40), np.dtype(dtype))
+    plan = onnxpool.AveragePool(kernel_shape=20, axes=(0, 1), dtype=result).plan(x.shape, dtype)
+    y = plan(x)
+    monkeypatch.setattr(type(plan), "_call", None)
+    out = np.empty_like(y)
+    assert plan(x, out=out) is out
+    assert plan(x).tolist() == out.tolist() == y.tolist()
+    with pytest.raises(TypeError, match="not callable"):
+        plan(x[:, ::-1])
+
+
 @pytest.fixture(autouse=True)
 def chosen_routes() -> Iterator[None]:
     """Routes are chosen again after a test."""

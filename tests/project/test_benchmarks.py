@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import random
 import re
 import tomllib
 from itertools import product
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import onnxpool
-from benchmarks import build, memory, overhead, pooling, ratios, tracked, workloads, zoo
+from benchmarks import build, cliffs, memory, overhead, pooling, ratios, tracked, workloads, zoo
 from benchmarks.once import OneSetup
 from benchmarks.race import __main__ as race
 from benchmarks.race import chance, pages, report, rounds
@@ -182,6 +183,50 @@ def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[s
     assert found == sorted(found)
     assert printed == [*(text for _, text in found[:2]), printed[-1]]
     assert printed[-1].startswith(f"{len(found)} pools, median ")
+
+
+def test_cliffs_draws_pools_of_all_operators_and_dtypes() -> None:
+    """Every operator has a call of each of its dtypes, along both axes and along rows, which does the given work."""
+    for operator, (_, dtypes, _) in cliffs.OPERATORS.items():
+        for dtype, layout, square in product(dtypes, ("first", "last"), (False, True)):
+            case = cliffs.Case(operator, dtype, layout, 2, 5, 6, 3, 2, 1, 1, square)
+            found = cliffs.prepared(case)
+            assert found
+            call, work = found
+            assert call() is not None
+            results = 2 * (3 if square else 5) * 3
+            assert work == (60 + 2 * results, results, results * (9 if square else 3))
+    assert cliffs.prepared(case._replace(kernel=9)) is None
+    drawn = [cliffs.drawn(random.Random(seed), ["LpPool", "MinPool"], ["float32", "uint8"]) for seed in range(200)]
+    assert {(case.operator, case.dtype) for case, _ in drawn} == {
+        ("LpPool", "float32"), ("MinPool", "float32"), ("MinPool", "uint8")}
+    assert {name for _, name in drawn} == {*cliffs.SWEEPS}
+
+
+def test_cliffs_are_changes_beyond_the_work(monkeypatch: pytest.MonkeyPatch,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    """Times may grow as much as any amount of work, and shrink as much; a second measurement has to agree."""
+    seconds = {1: 1e-5, 2: 4e-5, 3: 9e-5, 4: 16e-5, 5: 60e-5, 6: 60e-5, 7: 20e-5, 8: 20e-5}
+
+    def timed(case: cliffs.Case, turns: int) -> cliffs.Timed | None:
+        if case.kernel not in seconds:
+            return None
+        once = 9.0 if case.kernel == 8 and turns == cliffs.TURNS else 1.0  # disturbed
+        return cliffs.Timed(case, once * seconds[case.kernel], (100, 50, 50 * case.kernel**2))
+
+    monkeypatch.setattr(cliffs, "timed", timed)
+    case = cliffs.Case("MaxPool", "uint8", "first", 1, 9, 9, 1, 1, 1, 0, True)
+    found = [*cliffs.cliffs(case, "kernel", 1.5)]
+    assert [pair and (round(pair[0], 2), pair[1].case.kernel) for pair in found] == [
+        None, None, None, (2.4, 4), None, (3.0, 6), None]
+    monkeypatch.setattr(cliffs, "drawn", lambda *_: (case, "kernel"))
+    assert cliffs.main(["--draws", "1", "--dtypes", "uint8"]) == 2
+    first, second, last = capsys.readouterr().out.splitlines()
+    assert first.startswith(" 3.00  kernel 6 -> 7: 600.0 -> 200.0 us  MaxPool uint8 layout=first")
+    assert second.startswith(" 2.40  kernel 4 -> 5: ")
+    assert last == "2 cliffs above 1.5 in 7 pairs of neighbours, seed 0"
+    with pytest.raises(SystemExit):
+        cliffs.main(["--operators", "LpPool", "--dtypes", "uint8"])
 
 
 def row(**rounds_of: list[float]) -> report.Row:

@@ -129,21 +129,22 @@ cdef class PlainPool:
     cdef bint quantised, indexed  # whether further inputs give scales and zero points; whether there are indices
     cdef bint serial              # whether a second thread brings no gain
     cdef bint strided             # whether x has gaps between its elements
-    cdef bint converts            # whether the elements of x are first converted to the dtype of the result
     cdef bint picks               # whether results are elements of x, which NumPy copies:
     cdef Py_ssize_t* kept         # the axes of x that the result has,
     cdef Py_ssize_t* steps        # and the distances of those elements along them
     cdef Template template        # that of a pool by shape,
     cdef int64_t taps             # and the taps of its windows
-    cdef int ndim, y_ndim, typenum, y_typenum
+    cdef int ndim, y_ndim
+    cdef int typenum, held_typenum, y_typenum  # of x, to which its elements are cast if another, and of results
     cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
     cdef Py_ssize_t* y_shape
     cdef Operand x, y, indices  # without the addresses of data
 
     cdef int _set(self, Pool pool, int ndim, const Py_ssize_t* x_shape, int y_ndim, const Py_ssize_t* y_shape,
-                  int typenum, Py_ssize_t itemsize) except -1:
+                  int typenum, int held_typenum, int y_typenum, Py_ssize_t itemsize) except -1:
         cdef Py_ssize_t* strides
-        self.pool, self.ndim, self.y_ndim, self.typenum, self.y_typenum = pool, ndim, y_ndim, typenum, typenum
+        self.pool, self.ndim, self.y_ndim = pool, ndim, y_ndim
+        self.typenum, self.held_typenum, self.y_typenum = typenum, held_typenum, y_typenum
         self.x_shape = <Py_ssize_t*> malloc((2 * ndim + 5 * y_ndim + 1) * sizeof(Py_ssize_t))
         if self.x_shape == NULL:
             raise MemoryError("onnxpool: cannot allocate memory for a plan")
@@ -203,11 +204,12 @@ cdef class PlainPool:
     cdef bint run(self, cnp.ndarray x, results, int threads, const Scales* scales) except -1:
         """Reduce x into `results`. Return whether the sum of valid elements overflowed: then, Python mends it."""
         cdef Operands operands
+        cdef bint overflowed
         if self.picks:
             self.pick(x, results)
             return False
-        if self.converts:
-            x = cnp.PyArray_Cast(x, self.y_typenum)
+        if self.held_typenum != self.typenum:
+            x = cnp.PyArray_Cast(x, self.held_typenum)
         memset(&operands, 0, sizeof(Operands))
         operands.x, operands.y = self.x, self.y
         operands.x.data = <char*> cnp.PyArray_DATA(x)
@@ -217,10 +219,15 @@ cdef class PlainPool:
             operands.indices.data = <char*> cnp.PyArray_DATA(indices)
         else:
             y = results
+            if self.held_typenum != self.y_typenum:
+                y = cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.held_typenum, 0)
         operands.y.data = <char*> cnp.PyArray_DATA(y)
         if self.quantised:
             operands.scales = scales[0]
-        return self.pool._run(&operands, threads)
+        overflowed = self.pool._run(&operands, threads)
+        if y is not results and not self.indexed:
+            cnp.PyArray_CopyInto(results, y)
+        return overflowed
 
     cdef int pick(self, cnp.ndarray x, cnp.ndarray y) except -1:
         """Copy elements of x, from the first on."""
@@ -246,19 +253,24 @@ cdef class PlainPool:
         return 0
 
 
-def plain_pool(Pool pool not None, x_shape, y_shape, dtype, *, bint quantised, bint indexed, bint serial):
+def plain_pool(Pool pool, x_shape, y_shape, dtype, held, result, *, bint quantised, bint indexed, bint serial,
+               picked=()):
     """The pool for C-contiguous, aligned arrays of these shapes and this dtype.
 
     Parameters
     ----------
-    pool : Pool
+    pool : Pool, optional
+        None if results are elements.
     x_shape, y_shape : tuple of int
         Shapes of the arrays.
-    dtype : numpy.dtype
+    dtype, held, result : numpy.dtype
+        As for a `Template`.
     quantised, indexed : bool
         Whether further inputs give scales and zero points, and whether there are indices, in an array like y.
     serial : bool
         Whether a second thread brings no gain.
+    picked : sequence of (int, int)
+        For each axis of a result of elements, that of x, and the distance of these elements.
     """
     cdef PlainPool plain = PlainPool.__new__(PlainPool)
     cdef Py_ssize_t[MOST_AXES] x_sizes, y_sizes
@@ -266,8 +278,10 @@ def plain_pool(Pool pool not None, x_shape, y_shape, dtype, *, bint quantised, b
         x_sizes[a] = size
     for a, size in enumerate(y_shape):
         y_sizes[a] = size
-    plain._set(pool, len(x_shape), x_sizes, len(y_shape), y_sizes, dtype.num, dtype.itemsize)
-    plain.quantised, plain.indexed, plain.serial = quantised, indexed, serial
+    plain._set(pool, len(x_shape), x_sizes, len(y_shape), y_sizes, dtype.num, held.num, result.num, held.itemsize)
+    plain.quantised, plain.indexed, plain.serial, plain.picks = quantised, indexed, serial, pool is None
+    for a, (kept, step) in enumerate(picked):
+        plain.kept[<int> a], plain.steps[<int> a] = kept, step
     return plain
 
 
@@ -401,8 +415,8 @@ cdef class Template:
     ----------
     reducer : onnxpool.planning.planner.Reducer
         Of the elements, or of those that they are converted to.
-    dtype, result : numpy.dtype
-        Those of the arrays and of results. If they differ, elements are converted,
+    dtype, held, result : numpy.dtype
+        Those of the arrays, of the loops and of results. If the first two differ, elements are converted,
     most_converted : int
         but at most so many at once.
     order : sequence of int
@@ -420,8 +434,10 @@ cdef class Template:
         without taps.
     may_cover : bool
         Whether the reduction is another one if the only window is the whole array.
-    most_taps, most_divisor : float
-        The largest numbers of a window for which the reducer is right.
+    most_taps : float
+        The most taps of a window for which the reducer is right.
+    divisors : (float, float)
+        The least and the largest divisor for which it is chosen.
     is_learned : callable
         Whether there is a measurement, which Python looks up, for a form and the strides of X and of results.
     maker : callable, optional
@@ -432,18 +448,18 @@ cdef class Template:
     cdef object maker, is_learned
     cdef Quantisation last           # of the last call
     cdef Attributes given
-    cdef int typenum, y_typenum
+    cdef int typenum, held_typenum, y_typenum
     cdef Py_ssize_t itemsize, most_converted
     cdef bint converts
 
-    def __cinit__(self, Reducer reducer not None, dtype, result, Py_ssize_t most_converted, order, pooled, windows,
-                  str mode, *, bint keepdims, bint ceil_mode, bint counts_pads, bint picks, bint fills, bint may_cover,
-                  double most_taps, double most_divisor, maker, is_learned):
+    def __cinit__(self, Reducer reducer not None, dtype, held, result, Py_ssize_t most_converted, order, pooled,
+                  windows, str mode, *, bint keepdims, bint ceil_mode, bint counts_pads, bint picks, bint fills,
+                  bint may_cover, double most_taps, divisors, maker, is_learned):
         cdef Attributes* given = &self.given
         cdef int i, a
         self.reducer, self.maker, self.is_learned, self.itemsize = reducer, maker, is_learned, dtype.itemsize
-        self.typenum, self.y_typenum, self.most_converted = dtype.num, result.num, most_converted
-        self.converts = dtype != result
+        self.typenum, self.held_typenum, self.y_typenum = dtype.num, held.num, result.num
+        self.most_converted, self.converts = most_converted, dtype != held
         given.recipe, given.ndim, given.rank = &reducer.recipe, len(order), len(pooled)
         for i, axis in enumerate(order):
             given.order[i], given.along[i] = axis, -1
@@ -451,7 +467,7 @@ cdef class Template:
             given.along[<int> axis] = i
         given.whole, given.keepdims, given.ceil_mode = windows is None, keepdims, ceil_mode
         given.counts_pads, given.picks, given.fills, given.may_cover = counts_pads, picks, fills, may_cover
-        given.most_taps, given.most_divisor = most_taps, most_divisor
+        given.most_taps, (given.least_divisor, given.most_divisor) = most_taps, divisors
         given.mode = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER").index(mode)
         for i, (kernel, stride, dilation, pad, pad_end) in enumerate(() if windows is None else windows):
             given.kernel[i], given.stride[i], given.dilation[i] = kernel, stride, dilation
@@ -465,7 +481,7 @@ cdef class Template:
         cdef Request request
         cdef Setup setup
         cdef Py_ssize_t[MOST_AXES] y_shape
-        cdef double elements = 1
+        cdef double elements = 1, results = 1
         cdef int64_t taps
         cdef Pool pool = None
         cdef PlainPool plain
@@ -484,14 +500,19 @@ cdef class Template:
             leave_default_floats(saved)
         if not solved or (picked and self.typenum == cnp.NPY_BOOL):  # the byte 1 for any but 0
             return None
+        for a in range(request.y_ndim):
+            results *= y_shape[a]
+        if self.held_typenum != self.y_typenum and results > self.most_converted:
+            return None
         if learned and not picked and self.has_learned(&request):
             return None
         plain = PlainPool.__new__(PlainPool)
         if not picked:
             pool = Pool.__new__(Pool)
             pool._set_up(&setup, self.given.recipe)
-        plain._set(pool, request.ndim, shape, request.y_ndim, y_shape, self.typenum, self.given.recipe.itemsize)
-        plain.strided, plain.y_typenum, plain.converts = strides != NULL, self.y_typenum, self.converts
+        plain._set(pool, request.ndim, shape, request.y_ndim, y_shape, self.typenum, self.held_typenum, self.y_typenum,
+                   self.given.recipe.itemsize)
+        plain.strided = strides != NULL
         if strides != NULL:
             memcpy(<Py_ssize_t*> plain.x.strides, strides, request.ndim * sizeof(Py_ssize_t))
         if picked:
@@ -633,7 +654,7 @@ cdef class Shapes:
         for i in range(len(shape)):
             sizes[i] = shape[i]
         plain = self.find(typenum, len(shape), sizes, NULL)
-        if plain is None or plain.quantised or plain.converts or plain.picks:
+        if plain is None or plain.quantised or plain.held_typenum != typenum or plain.picks:
             return None
         return plain.pool, tuple([plain.y_shape[i] for i in range(plain.y_ndim)])
 

@@ -44,18 +44,18 @@ class Pool:
 class PlainPool: ...
 
 def plain_pool(
-    pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], *, quantised: bool,
-    indexed: bool, serial: bool,
+    pool: Pool | None, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], held: np.dtype[Any],
+    result: np.dtype[Any], *, quantised: bool, indexed: bool, serial: bool, picked: Sequence[tuple[int, int]] = ...,
 ) -> PlainPool: ...
 def renew_shapes() -> None: ...
 
 class Template:
     def __new__(
-        cls, reducer: Reducer, dtype: np.dtype[Any], result: np.dtype[Any], most_converted: int, order: Sequence[int],
-        pooled: Sequence[int],
+        cls, reducer: Reducer, dtype: np.dtype[Any], held: np.dtype[Any], result: np.dtype[Any], most_converted: int,
+        order: Sequence[int], pooled: Sequence[int],
         windows: Sequence[tuple[int, int, int, int, int]] | None, mode: str, *, keepdims: bool, ceil_mode: bool,
-        counts_pads: bool, picks: bool, fills: bool, may_cover: bool, most_taps: float, most_divisor: float,
-        maker: Callable[[tuple[Any, ...]], Callable[[int], object]] | None,
+        counts_pads: bool, picks: bool, fills: bool, may_cover: bool, most_taps: float,
+        divisors: tuple[float, float], maker: Callable[[tuple[Any, ...]], Callable[[int], object]] | None,
         is_learned: Callable[[Any, list[int], list[list[int]]], bool],
     ) -> Template: ...
 

@@ -1,8 +1,8 @@
 """Means of integers: exact sums, rounded once.
 
-The kernels for floats add windows, of elements that are converted a part at a time, so that sums are integers that
-float64 represents. If they are too large for that, elements are cut into pieces of few bits, whose sums are combined.
-NumPy adds whole axes.
+Loops for integers average elements of 8 and 16 bits. Other elements, and those of means that are floats, are converted
+to floats a part at a time, so that sums are integers that float64 represents. If they are too large for that, elements
+are cut into pieces of few bits, whose sums are combined. NumPy adds whole axes.
 """
 
 import math
@@ -23,6 +23,7 @@ LONGEST = 62  # bits of sums in 64-bit integers
 HUGE = 1 << 43  # divisors from which on means do not tell sums
 SLAB = 1 << 20  # bytes of elements of which pieces are made at a time, at least
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+INT16 = np.dtype(np.int16)  # as which bytes are averaged whose sums do not fit into 16 bits
 FLOAT32_DIGITS = 24
 DIVISOR = 2  # row of `kernels.windows_of`
 
@@ -40,31 +41,32 @@ def exact_divisor(dtype: np.dtype[Any], held: np.dtype[Any]) -> int:
     return int((1 << max(0, digits - bits_of(dtype))) - 1)
 
 
-def held_in(dtype: np.dtype[Any], result: np.dtype[Any], axes: Sequence[Axis]) -> np.dtype[Any]:
-    """The float dtype to which elements are converted."""
-    if dtype.kind not in "biu":
-        return result
-    return FLOAT32 if result == FLOAT32 and largest_divisor(axes) <= exact_divisor(dtype, FLOAT32) else FLOAT64
-
-
 FEW_TAPS = {"uint8": 16, "int16": 256, "uint16": 256}  # of means that loops round in fewer steps
 MOST_TAPS = {"uint8": 257, "int16": 1 << 15, "uint16": 1 << 15}  # of means that loops round to integers
 
 
-def is_compiled(request: Request) -> bool:
-    """Whether there are loops that round means of these windows to integers."""
-    fits = largest_divisor(request.axes) <= most_divisor(request.dtype, request.result_dtype)
-    return request.result_dtype == request.dtype and not request.reduction.whole and fits
+def held_in(request: Request) -> np.dtype[Any]:
+    """The dtype to which elements are converted for the loops; for integers that these round, their own."""
+    dtype, result = request.dtype, request.result_dtype
+    if dtype.kind not in "biu":
+        return result
+    divisor = largest_divisor(request.axes)
+    if result == dtype and not request.reduction.whole:
+        if divisor <= MOST_TAPS.get(dtype.name, 0):
+            return dtype
+        if dtype.itemsize == 1 and divisor <= MOST_TAPS[INT16.name]:
+            return INT16
+    return FLOAT32 if result == FLOAT32 and divisor <= exact_divisor(dtype, FLOAT32) else FLOAT64
 
 
-def most_divisor(dtype: np.dtype[Any], result: np.dtype[Any]) -> int:
-    """The largest divisor for which loops round means to integers of the same dtype, or for which quotients of floats
-    are the means."""
-    if result == dtype:
-        return MOST_TAPS.get(dtype.name, 0)
-    if result not in (FLOAT32, FLOAT64):
-        return 0
-    return min(exact_divisor(dtype, result), HUGE - 1)
+def divisors_for(dtype: np.dtype[Any], held: np.dtype[Any], result: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the largest divisor for which loops of `held` make the means, so that these need only a cast."""
+    own = MOST_TAPS.get(dtype.name, 0)
+    if held == dtype:
+        return 0, own
+    if held == INT16:
+        return own + 1, MOST_TAPS[INT16.name]
+    return 0, min(exact_divisor(dtype, held), HUGE - 1) if held == result else 0
 
 
 def divisors_of(request: Request, ranges: Sequence[slice]) -> list[Array]:
@@ -140,14 +142,21 @@ def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.d
 def adds_pieces(held: Request, request: Request) -> bool:
     """Whether exact sums are divided, perhaps of pieces, because quotients of floats do not determine all means."""
     fits = largest_divisor(held.axes) <= exact_divisor(request.dtype, FLOAT64)
-    short = held.dtype == FLOAT32 or (request.result_dtype != FLOAT32 and fits)
+    short = held.dtype in (INT16, FLOAT32) or (request.result_dtype != FLOAT32 and fits)
     return not short or has_huge_divisors(request.axes)
+
+
+def are_casts(held: Request, request: Request) -> bool:
+    """Whether means are those of elements that are cast, perhaps cast back."""
+    if request.dtype.kind not in "biu":
+        return True
+    return held.dtype in (INT16, request.result_dtype) and not adds_pieces(held, request)
 
 
 def window_means(x: Array, mean: Callable[[Array], Array], held: Request, request: Request,
                  ranges: Sequence[slice]) -> Array:
     """
-    Means of windows of integers.
+    Means of windows of integers, from exact sums.
 
     Parameters
     ----------
@@ -160,8 +169,6 @@ def window_means(x: Array, mean: Callable[[Array], Array], held: Request, reques
         The results that `mean` returns.
     """
     dtype, result = held.dtype, request.result_dtype
-    if result.kind == "f" and not adds_pieces(held, request):  # these quotients are rounded once
-        return mean(x.astype(dtype))
     counts = math.prod(divisors_of(held, ranges), start=np.ones((), np.int64))
     bits = EXACT - int(counts.max(initial=1)).bit_length()
     if magnitude_bits(x) <= bits and result != FLOAT32 and not has_huge_divisors(request.axes):

@@ -12,7 +12,7 @@
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -218,6 +218,15 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
 
     # Pools: loops can reduce all windows whose indices fit
 
+    def _settle(self, pools: kernels.Pools, pool: kernels.Pool | None, held: np.dtype[Any], x: Array, y: Array,
+                indices: Array | None = None, picked: Sequence[tuple[int, int]] = ()) -> None:
+        """Let later calls on plain arrays go straight to a pool of a dtype, or to elements, if these arrays are
+        plain."""
+        if pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
+            pools.settle(kernels.plain_pool(
+                pool, self.shape, self.output_shape, self.dtype, held, self.result_dtype, quantised=self.scaled,
+                indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES, picked=picked))
+
     def _memory(self, x: Array, y: Array, indices: Array | None) -> Memory:
         """The strides of these arrays, and whether X is in row-major order and in the byte order of the machine."""
         results = (y,) if indices is None else (y, indices)
@@ -265,6 +274,10 @@ class CopyPlan(WindowPlan):
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Scales, team: int) -> None:
         elements = x[self._picked]
         np.copyto(y, elements if x.dtype.kind != "b" else elements != 0)  # the byte 1 for any but 0
+        if x.dtype.kind != "b":
+            indices_of = [(axis, cut.step or 1) for axis in self.request.kept
+                          if isinstance(cut := self._picked[axis], slice)]
+            self._settle(self._pools, None, self.dtype, x, y, picked=indices_of)
 
 
 class LoopPlan(WindowPlan):
@@ -310,10 +323,7 @@ class LoopPlan(WindowPlan):
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Scales, team: int) -> None:
         pools = self._pools
         pool, _ = self._run(pools, x, y, indices, rule, team)
-        if pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
-            pools.settle(kernels.plain_pool(
-                pool, self.shape, self.output_shape, self.dtype, quantised=self.scaled, indexed=indices is not None,
-                serial=self._bytes < threads.SERIAL_BYTES))
+        self._settle(pools, pool, self.dtype, x, y, indices)
 
     def _run(self, pools: kernels.Pools, x: Array, y: Array, indices: Array | None, rule: Scales,
              team: int) -> tuple[kernels.Pool, bool]:
@@ -415,17 +425,28 @@ class ConvertedPlan(WindowPlan):
         with budget.lifted(), np.errstate(all="ignore"):  # elements may be signalling NaNs
             for part in self._parts_of_wide():
                 self._reduce_part(part, x[part.inputs], y, indices, team)
+        if self._casts and max(x.size, y.size) * self.wide.dtype.itemsize <= layout.CONVERTED:
+            self._settle(self._pools, self.wide._row_major_pool(), self.wide.dtype, x, y)
+
+    @property
+    def _casts(self) -> bool:
+        """Whether C can cast elements and results as NumPy does, which for floats depends on the flags of NumPy."""
+        return self.dtype.kind in "biu" and not self.reduction.indexed
 
     def _parts_of_wide(self) -> Iterator[Part]:
         return self.wide._parts(Limit(None, layout.CONVERTED, strict=False))
 
     def _reduce_part(self, part: Part, elements: Array, y: Array, indices: Array | None, team: int) -> None:
         """Reduce the elements of a part into its results among all results."""
-        results = part(elements.astype(part.dtype), num_threads=team)
+        held = elements.astype(part.dtype)
         if indices is None:
-            y[part.outputs] = results
+            index: Any = (*part.outputs, ...)  # of an array, even if y has no axes
+            if self.wide.result_dtype == self.result_dtype:
+                part(held, out=y[index], num_threads=team)
+            else:
+                y[index] = part(held, num_threads=team)
             return
-        values, indices[part.outputs] = results
+        values, indices[part.outputs] = part(held, num_threads=team)
         if self.dtype.kind in "biu":  # windows entirely in padding have a number that the dtype may lack
             low, high = (0, 1) if self.dtype.kind == "b" else (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)
             values = values.clip(low, high)
@@ -433,9 +454,11 @@ class ConvertedPlan(WindowPlan):
 
 
 class IntegerMeanPlan(ConvertedPlan):
-    """The plan of means of windows of integers, which are sums of floats, divided and rounded once."""
+    """The plan of means of windows of integers whose exact sums, perhaps of pieces, are divided and rounded once."""
 
     __slots__ = ()
+
+    _casts = False
 
     def _parts_of_wide(self) -> Iterator[Part]:
         adds_pieces = integers.adds_pieces(self.wide.request, self.request)
@@ -468,15 +491,14 @@ def plan_of(operator: Any, request: Request) -> WindowPlan:
     if layout.counts_beyond(request):
         longer = np.dtype(np.int64 if counts else np.float64)
         return ConvertedPlan(operator, request, wide=plan_of(operator, request._replace(dtype=longer)))
-    if reduction.name == "mean" and (counts or request.result_dtype != dtype) and not integers.is_compiled(request):
+    if reduction.name == "mean" and (own := integers.held_in(request)) != dtype:
         if counts and reduction.whole:
             return WholeMeanPlan(operator, request)
-        held = request._replace(dtype=integers.held_in(dtype, request.result_dtype, request.axes), result=None)
-        if not counts:
-            return ConvertedPlan(operator, request, wide=plan_of(operator, held))
-        if integers.has_huge_divisors(request.axes):
+        held = request._replace(dtype=own, result=own)
+        if counts and integers.has_huge_divisors(request.axes):
             held = held._replace(windows=tuple([(place, axis.uncounted()) for place, axis in request.windows]))
-        return IntegerMeanPlan(operator, request, wide=plan_of(operator, held))
+        kind = ConvertedPlan if integers.are_casts(held, request) else IntegerMeanPlan
+        return kind(operator, request, wide=plan_of(operator, held))
     if reduction.name in QUANTISED:
         return QuantisedPlan(operator, request)
     if reduction.skips and (reduction.indexed or reduction.name == "mean" or any(axis.empty for axis in request.axes)):

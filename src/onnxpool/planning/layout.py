@@ -222,31 +222,34 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
     """
     request, rank = plan.request, len(pooled)
     reduction, dtype = request.reduction, request.dtype
-    name, counts, maker, most_taps, most_divisor = reduction.name, dtype.kind in "biu", None, math.inf, math.inf
+    name, counts, maker, most_taps = reduction.name, dtype.kind in "biu", None, math.inf
+    divisors: tuple[float, float] = (0, math.inf)
     result = dtype if plan.result_dtype == dtype else plan.result_dtype
+    held = result
     if name == "mean" and counts:
-        most_divisor = 0 if reduction.whole else integers.most_divisor(dtype, result)
+        held = integers.held_in(request)
+        divisors = (0, 0) if reduction.whole else integers.divisors_for(dtype, held, result)
     elif result is not dtype:
         return None
-    if (dtype.kind in MOMENTS or (reduction.skips and reduction.indexed) or not most_divisor
+    if (dtype.kind in MOMENTS or (reduction.skips and reduction.indexed) or not divisors[1]
             or (attributes is not None and reduction.whole)):
         return None
     if plan.scaled:
         most_taps, maker = math.inf if name == "mean_in_order" else short_taps(dtype), plan._maker
-    windows, mode, given, compiled = None, "NOTSET", attributes or {}, request._replace(dtype=result)
+    windows, mode, given, compiled = None, "NOTSET", attributes or {}, request._replace(dtype=held)
     if attributes is not None:
         kernel, strides, dilations, pads = (
             per_axis(plan.label, given, key, rank) for key in ("kernel_shape", "strides", "dilations", "pads"))
         windows = [*zip(kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)]
         mode = given["auto_pad"]
     return kernels.Template(
-        reducer(reduction, result, reduction.skips and bool(given.get("count_include_pad")), False), dtype, result,
-        CONVERTED // result.itemsize, request.order, pooled, windows, mode, keepdims=request.keepdims,
+        reducer(reduction, held, reduction.skips and bool(given.get("count_include_pad")), False), dtype, held, result,
+        CONVERTED // held.itemsize, request.order, pooled, windows, mode, keepdims=request.keepdims,
         ceil_mode=bool(given.get("ceil_mode")),
         counts_pads=bool(given.get("count_include_pad")),
         picks=not reduction.indexed and (name in MERGES or (name == "mean" and counts)),
         fills=reduction.skips and name != "mean", may_cover=plan.scaled and not reduction.whole,
-        most_taps=most_taps, most_divisor=most_divisor, maker=maker,
+        most_taps=most_taps, divisors=divisors, maker=maker,
         is_learned=lambda form, x, results: key_in(compiled, x, results, form) in learned)
 
 

@@ -59,7 +59,8 @@ cdef struct Attributes:
     bint picks                       # whether results of windows of one tap are elements
     bint fills                       # whether Python sets the results of windows without taps
     bint may_cover                   # whether the reduction is another one if the only window is the whole array
-    double most_taps, most_divisor   # of windows whose loops are those of the recipe
+    double most_taps                 # of windows whose loops are those of the recipe,
+    double least_divisor, most_divisor  # and the bounds of their divisors
     Py_ssize_t[MOST_AXES] kernel, stride, dilation, pad, pad_end
 
 

@@ -47,7 +47,7 @@ cdef enum:
     MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
 
 # The solvers, in the order of their table.
-cdef enum: WHOLE, ORDERED, SLIDE, DIRECT, SHORT, DISJOINT, FOLDED_ROWS, STACK, PASSES
+cdef enum: WHOLE, ORDERED, SLIDE, DIRECT, STACK, SHORT, DISJOINT, FOLDED_ROWS, PASSES
 
 
 cdef Kind[MOST_KINDS] kinds

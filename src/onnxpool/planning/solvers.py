@@ -109,15 +109,15 @@ SOLVERS = (
     DIRECT._replace(name="slide", when="2x2 and 3x3 windows, with one more axis or none, along rows of adjacent lanes",
                     general="direct", reductions=FREQUENT, isas=FAST),
     DIRECT,
+    PASSES._replace(name="stack", when="many taps along an axis, of which windows share few, in long rows",
+                    isas=FAST, loops="passes", retry="passes",
+                    reductions=tuple(name for name in WINDOWED if not KINDS[name].rare)),
     PASSES._replace(name="short", when="few taps along rows that fit into at most three registers of AVX-512",
                     general="passes", reductions=FREQUENT, isas="x86_v4", least_bytes=2),
     PASSES._replace(name="disjoint", when="few taps of windows that share no place along rows of few lanes",
                     general="passes", reductions=DISJOINT, isas=FAST, least_lanes=None),
     PASSES._replace(name="folded", when="many adjacent taps along rows, of which windows share few",
                     general="passes", reductions=FREQUENT, isas=FAST, loops="passes"),
-    PASSES._replace(name="stack", when="many taps along an axis, of which windows share few, in long rows",
-                    general="passes", isas=FAST, loops="passes",
-                    reductions=tuple(name for name in WINDOWED if not KINDS[name].rare)),
     PASSES,
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all solvers

@@ -79,7 +79,8 @@ cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, const Py
             y += 1
     r.y_ndim = y
     are_picked[0] = picked
-    if covers or results * 16 > MOST_RESULTS or taps > given.most_taps or divisor > given.most_divisor:
+    if covers or results * 16 > MOST_RESULTS or taps > given.most_taps or not (
+            given.least_divisor <= divisor <= given.most_divisor):
         return False
     taps_of[0] = <int64_t> taps
     for a in range(given.ndim - 1, -1, -1):

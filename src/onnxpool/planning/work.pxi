@@ -13,7 +13,7 @@ cdef enum: W_TAPS, W_JOINS, W_SINGLES, W_FOLDS
 cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
 # of `slide` and `direct`,
 cdef enum: S_COLUMNS, S_WINDOWS
-cdef enum: TAPS, FAR, PART, AXES, WAITS, WINDOWS, ROOTS
+cdef enum: TAPS, FAR, PART, AXES, WAITS, WINDOWS, OWN_ITEMS, ROOTS
 # of `short` and `disjoint`,
 cdef enum: H_HELD, H_TAKEN, H_ROWS
 cdef enum: D_LOADS, D_PICKS, D_GROUPS
@@ -155,17 +155,20 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
     The work of windows that read all of their taps: registers of taps, of those of few lanes, and of those of large
     windows; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
-    three axes; windows; roots. Adjacent windows of stride 1 are one window with as many lanes.
+    three axes; windows; items with several windows along rows; roots. Adjacent windows of stride 1 are one window with
+    as many lanes.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]
-    cdef double lanes = <double> lanes_of(p), inside = 1, width = width_of(p)
+    cdef double lanes = <double> lanes_of(p), inside = 1, out = 1, width = width_of(p)
     cdef double registers, each, taps, inner, runs
     cdef bint far, tree = False
     cdef int a
     for a in range(p.rank):
         inside *= taps_inside(&p.axes[a])
+        out *= or_one(<double> p.axes[a].out)
         tree |= p.axes[a].kernel > FEW
     far = inside * lanes * p.itemsize > NEAR
+    amounts[OWN_ITEMS] = width / lanes / out if last.out > 1 else 0
     registers, each = ceil(lanes / width), width / lanes  # of a window; windows for each register full of results
     if last.stride == 1 and not tree and last.out:
         inner = max(<Py_ssize_t> 0, last.end - last.begin)
@@ -378,8 +381,9 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     amounts[EACH] = each + (width / lanes if lone and not fold else 0)
     if fold:
         amounts[FOLDS], amounts[FOLDED] = width, <double> last.kernel
-    amounts[ROWS] = rows / results
-    if before and not even:
+    if before or lone or strided or row_places > size:  # otherwise loaded as one
+        amounts[ROWS] = rows / results
+    if not even if before else lone:
         amounts[ITEMS] = 1 / (results * windows)  # otherwise items are rows
     if before > 1:
         amounts[PLANES] = planes / (results * windows)

@@ -141,15 +141,18 @@ def direct_work(problem: Problem) -> Work:
     """
     The work of windows that read all of their taps: registers of taps, of those of few lanes, and of those of large
     windows; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
-    three axes; windows; roots. Adjacent windows of stride 1 are one window with as many lanes.
+    three axes; windows; items with several windows along rows; roots. Adjacent windows of stride 1 are one window with
+    as many lanes.
     """
     lanes: float = lanes_of(problem)
-    axes, inside, tree = problem.axes, 1.0, False
+    axes, inside, out, tree = problem.axes, 1.0, 1.0, False
     for axis in axes:
         inside *= taps_inside(axis)
+        out *= axis.out or 1
         tree |= axis.kernel > FEW
     last, far = axes[-1], inside * lanes * problem.itemsize > NEAR
     width = problem.register / problem.acc_bytes
+    items = width / lanes / out if last.out > 1 else 0
     registers, each = -(-lanes // width), width / lanes  # of a window; windows for each register full of results
     if last.stride == 1 and not tree and last.out:
         inner = last.end - last.begin if last.end > last.begin else 0
@@ -161,7 +164,7 @@ def direct_work(problem: Problem) -> Work:
     calls = inside * (registers // 4 + registers % 4) * each
     return {"taps": taps, "far": taps if far else 0, "part": taps if each > 1 else 0,
             "axes": calls if len(axes) > 3 else 0, "waits": inside * blocks * each, "windows": each,
-            "roots": registers * each if problem.reduction == "norm" else 0}
+            "items": items, "roots": registers * each if problem.reduction == "norm" else 0}
 
 
 def whole_work(problem: Problem) -> Work:
@@ -358,8 +361,9 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
             "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
             "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
             "each": each + (width / lanes if lone and not fold else 0), "folds": width if fold else 0,
-            "folded": last.kernel if fold else 0, "rows": rows / results,
-            "items": 1 / (results * windows) if before and not even else 0,  # otherwise items are rows
+            "folded": last.kernel if fold else 0,
+            "rows": rows / results if before or lone or strided or padded > last.size else 0,  # otherwise loaded as one
+            "items": 1 / (results * windows) if (not even if before else lone) else 0,  # otherwise items are rows
             "planes": planes / (results * windows) if axes_before > 1 else 0,
             "roots": done if problem.reduction == "norm" else 0}
 
