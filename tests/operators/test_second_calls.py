@@ -54,6 +54,26 @@ def test_the_first_call_makes_what_runs_the_second_one(called):
     assert plan._pools.plain is plain
 
 
+@pytest.mark.parametrize(("dtype", "result"), [("float32", None), ("uint8", "float64"), ("bool", None)])
+@pytest.mark.parametrize("attributes", [
+    {"axes": (0, 2), "strides": (2, 3)}, {"axes": (2,)}, {"axes": (1, 2), "strides": (1, 9), "ceil_mode": 1}])
+def test_elements_are_picked_without_python(monkeypatch, attributes, dtype, result):
+    """Results of windows of one element. Bools may hold any byte, of which Python makes 1."""
+    x = np.random.default_rng(1).integers(0, 3, (5, 6, 7)).astype(dtype)
+    kind = onnxpool.MaxPool if result is None else onnxpool.AveragePool
+    more = {} if result is None else {"dtype": result}
+    plan = kind(kernel_shape=1, **attributes, **more).plan(x.shape, x.dtype)
+    y, strides = plan(x), dict(zip(attributes["axes"], attributes.get("strides", (1, 1)), strict=False))
+    assert np.array_equal(y, x[tuple(slice(None, None, strides.get(axis, 1)) for axis in range(3))])
+    assert (plan._pools.plain is None) == (dtype == "bool")
+    if plan._pools.plain is not None:
+        monkeypatch.setattr(type(plan), "_call", None)
+    out = np.empty(y.shape, y.dtype)
+    assert plan(x, out=out) is out
+    for again in (plan(x), out):
+        assert (again.dtype, again.tolist()) == (y.dtype, y.tolist())
+
+
 @pytest.mark.parametrize("change", [lambda x: x.astype(">f4"), np.asfortranarray], ids=["swapped", "strided"])
 def test_a_call_on_other_arrays_does_not_decide_what_runs_plain_ones(called, change):
     """Their pool may copy elements that plain arrays keep in place."""

@@ -253,12 +253,14 @@ cdef class PlainPool:
         return 0
 
 
-def plain_pool(Pool pool not None, x_shape, y_shape, dtype, held, result, *, bint quantised, bint indexed, bint serial):
+def plain_pool(Pool pool, x_shape, y_shape, dtype, held, result, *, bint quantised, bint indexed, bint serial,
+               picked=()):
     """The pool for C-contiguous, aligned arrays of these shapes and this dtype.
 
     Parameters
     ----------
-    pool : Pool
+    pool : Pool, optional
+        None if results are elements.
     x_shape, y_shape : tuple of int
         Shapes of the arrays.
     dtype, held, result : numpy.dtype
@@ -267,6 +269,8 @@ def plain_pool(Pool pool not None, x_shape, y_shape, dtype, held, result, *, bin
         Whether further inputs give scales and zero points, and whether there are indices, in an array like y.
     serial : bool
         Whether a second thread brings no gain.
+    picked : sequence of (int, int)
+        For each axis of a result of elements, that of x, and the distance of these elements.
     """
     cdef PlainPool plain = PlainPool.__new__(PlainPool)
     cdef Py_ssize_t[MOST_AXES] x_sizes, y_sizes
@@ -275,7 +279,9 @@ def plain_pool(Pool pool not None, x_shape, y_shape, dtype, held, result, *, bin
     for a, size in enumerate(y_shape):
         y_sizes[a] = size
     plain._set(pool, len(x_shape), x_sizes, len(y_shape), y_sizes, dtype.num, held.num, result.num, held.itemsize)
-    plain.quantised, plain.indexed, plain.serial = quantised, indexed, serial
+    plain.quantised, plain.indexed, plain.serial, plain.picks = quantised, indexed, serial, pool is None
+    for a, (kept, step) in enumerate(picked):
+        plain.kept[<int> a], plain.steps[<int> a] = kept, step
     return plain
 
 

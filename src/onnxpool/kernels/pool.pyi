@@ -44,8 +44,8 @@ class Pool:
 class PlainPool: ...
 
 def plain_pool(
-    pool: Pool, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], held: np.dtype[Any],
-    result: np.dtype[Any], *, quantised: bool, indexed: bool, serial: bool,
+    pool: Pool | None, x_shape: tuple[int, ...], y_shape: tuple[int, ...], dtype: np.dtype[Any], held: np.dtype[Any],
+    result: np.dtype[Any], *, quantised: bool, indexed: bool, serial: bool, picked: Sequence[tuple[int, int]] = ...,
 ) -> PlainPool: ...
 def renew_shapes() -> None: ...
 

@@ -379,6 +379,8 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         if self._picked is not None:
             elements = x[self._picked]
             np.copyto(y, elements if x.dtype.kind != "b" else elements != 0)  # the byte 1 for any but 0
+            if x.dtype.kind != "b":
+                self._settle(self._pools, None, x, y)
         elif self._wide is not None:
             with budget.lifted(), np.errstate(all="ignore"):  # elements may be signalling NaNs
                 self._convert(self._wide, x, y, indices, team)
@@ -397,13 +399,16 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
             else:
                 self._settle(pools, pool, x, y, indices)
 
-    def _settle(self, pools: kernels.Pools, pool: kernels.Pool, x: Array, y: Array,
+    def _settle(self, pools: kernels.Pools, pool: kernels.Pool | None, x: Array, y: Array,
                 indices: Array | None = None) -> None:
-        """Let later calls on plain arrays go straight to a pool, if these arrays are plain."""
+        """Let later calls on plain arrays go straight to a pool, or to elements, if these arrays are plain."""
+        index: Any = self._picked
+        picked = () if index is None else [(axis, index[axis].step or 1) for axis in self.request.kept]
         if pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
             pools.settle(kernels.plain_pool(
                 pool, self.shape, self.output_shape, self.dtype, (self._wide or self).dtype, self.result_dtype,
-                quantised=self._quantised, indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES))
+                quantised=self._quantised, indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES,
+                picked=picked))
 
     def _mend(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:
         """Set the results of windows without a number, and those of means whose sums overflowed."""
