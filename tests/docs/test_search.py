@@ -86,7 +86,7 @@ def results(page: Page, site: Path, question: str) -> list[str]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_leads_to_its_answer(page: Page, site: Path, question: str) -> None:
-    """The page is one of the first results. If it is not, mend its headings, its text, or docs/_site/keywords.py."""
+    """The page is one of the first results. If it is not, correct its headings, its text, or docs/_site/keywords.py."""
     found = results(page, site, question)
     assert QUESTIONS[question] in found[:FIRST], found[:6]
 

@@ -202,7 +202,7 @@ cdef class PlainPool:
             self.quantisation = quantisation
 
     cdef bint run(self, cnp.ndarray x, results, int threads, const Scales* scales) except -1:
-        """Reduce x into `results`. Return whether the sum of valid elements overflowed: then, Python mends it."""
+        """Reduce x into `results`. Return whether the sum of valid elements overflowed: then, Python corrects it."""
         cdef Operands operands
         cdef bint overflowed
         if self.picks:

@@ -30,9 +30,9 @@ INDEXED = 8
 # An optimiser of onnxruntime that replaces these operators with kernels of its own if elements are float32.
 BLOCKING, BLOCKED = "NchwcTransformer", {"AveragePool", "MaxPool", "GlobalAveragePool", "GlobalMaxPool"}
 
-# An optimiser that merges a Pad into the pool that follows it. Before release MENDED, it did so even where that changes
+# An optimiser that merges a Pad into the pool that follows it. Before release FIXED, it did so even where that changes
 # results: zeros are not the padding of a maximum, and an overhanging window of a mean could disappear.
-MERGING, MENDED = "Pad_Fusion", (1, 32)
+MERGING, FIXED = "Pad_Fusion", (1, 32)
 
 
 class Theirs(NamedTuple):
@@ -107,7 +107,7 @@ def chosen(ops: object) -> list[str]:
 def unwanted(operators: Iterable[str], delegates: bool, release: tuple[int, ...]) -> list[str]:
     """The optimisers that would replace nodes selected for onnxpool, or change the results of pools."""
     replaced = not delegates and not BLOCKED.isdisjoint(operators)
-    return [BLOCKING] * replaced + [MERGING] * (release < MENDED)
+    return [BLOCKING] * replaced + [MERGING] * (release < FIXED)
 
 
 def kinds(operators: Iterable[str], delegates: bool, tunes: bool) -> list[Kind]:

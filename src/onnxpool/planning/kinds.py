@@ -5,7 +5,7 @@
 | `CopyPlan` | elements of X, as each window has a single one |
 | `LoopPlan` | those of a compiled loop |
 | `QuantisedPlan` | the same, with scales and zero points |
-| `MendedPlan` | the same, some of which are set afterwards, since NaNs are left out |
+| `CorrectedPlan` | the same, some of which are set afterwards, since NaNs are left out |
 | `ConvertedPlan` | those of a plan for a wider dtype, to which elements are converted a part at a time |
 | `IntegerMeanPlan` | the same, rounded once: means of windows of integers |
 | `WholeMeanPlan` | means of whole axes of integers, which NumPy adds |
@@ -351,7 +351,7 @@ class QuantisedPlan(LoopPlan):
                        self.reduction.name == "mean_in_order")
 
 
-class MendedPlan(LoopPlan):
+class CorrectedPlan(LoopPlan):
     """The plan of windows without their NaNs, some of whose results are set after the loops."""
 
     __slots__ = ()
@@ -359,9 +359,9 @@ class MendedPlan(LoopPlan):
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Scales, team: int) -> None:
         _, overflowed = self._run(self._pools, x, y, indices, rule, team)
         with np.errstate(all="ignore"):
-            self._mend(x, y, indices, overflowed, team)
+            self._correct(x, y, indices, overflowed, team)
 
-    def _mend(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:
+    def _correct(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:
         """Set the results of windows without a number, and those of means whose sums overflowed."""
         if overflowed:
             with budget.lifted():
@@ -374,9 +374,9 @@ class MendedPlan(LoopPlan):
                         _, taps, _ = kernels.windows_of(windows, place.start, place.stop)
                         results[(slice(None),) * axis + (taps == 0,)] = missing(y.dtype)
         if indices is not None:
-            self._mend_indexed(x, y, indices)
+            self._correct_indexed(x, y, indices)
 
-    def _mend_indexed(self, x: Array, y: Array, indices: Array) -> None:
+    def _correct_indexed(self, x: Array, y: Array, indices: Array) -> None:
         """Set the results of windows without a number, and those that are zeros, whose signs the loops ignore."""
         order: Any = "F" if self.reduction.column_major else "C"
         each = 2 * (y.itemsize + INDEX.itemsize * (1 + y.ndim))  # what the selection of an element holds
@@ -502,5 +502,5 @@ def plan_of(operator: Any, request: Request) -> WindowPlan:
     if reduction.name in QUANTISED:
         return QuantisedPlan(operator, request)
     if reduction.skips and (reduction.indexed or reduction.name == "mean" or any(axis.empty for axis in request.axes)):
-        return MendedPlan(operator, request)
+        return CorrectedPlan(operator, request)
     return LoopPlan(operator, request)

@@ -197,7 +197,7 @@ cdef void finish_values(const Room* room, Py_ssize_t at, Py_ssize_t n, elem_t* y
         i += LANES
 
 
-cdef void mend_indices(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t* indices, int64_t base) noexcept nogil:
+cdef void correct_indices(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t* indices, int64_t base) noexcept nogil:
     """Raise indices to that of the first tap inside. Windows without a tap have the index -1."""
     cdef Py_ssize_t i
     cdef int64_t least
@@ -240,7 +240,7 @@ cdef void finish_row(const Room* room, elem_t* y, int64_t* indices, int64_t base
                     indices_write(part, places_read(room.places + at), room.shift + w * n, base + first)
                     memcpy(index, part, n * sizeof(int64_t))
             if PLACES:
-                mend_indices(room, w * n, n, index, base)
+                correct_indices(room, w * n, n, index, base)
         base += tile.base_item
 
 
