@@ -45,7 +45,6 @@ from .survey import FAMILY, Site, survey
 
 MARK = "onnxpool fix: "  # begins the doc_string that tells nodes apart while shapes are inferred
 PADS, PAD_OF_BFLOAT16 = 2, 13  # the first opsets whose Pad has pads and a value, and takes bfloat16
-VARIABLE_DEFAULTS = 4  # since this IR version, an initializer that is also an input is only a default value
 MOST_COMPARED = 2**16  # windows of an axis that reach into padding, which are compared one by one
 LARGEST_PAD = 2**16  # elements along an axis that a Pad may add: it takes memory, unlike the pads of a pool
 MEANS, MAXIMA = AVERAGE + QLINEAR, MAXIMUM + NHWC
@@ -443,10 +442,6 @@ def find(model: onnx.ModelProto, path: str | Path) -> list[Found]:
             node.doc_string = f"{MARK}{len(found)}"
             found.append(Found(place, copy, []))
     forget_claims(work.graph)
-    if work.ir_version >= VARIABLE_DEFAULTS:
-        given = {value.name for value in work.graph.input}
-        for tensor in [tensor for tensor in work.graph.initializer if tensor.name in given]:
-            work.graph.initializer.remove(tensor)
     for site in survey(completed(work, path, weights=False)):
         found[int(site.node.doc_string.removeprefix(MARK))].sites.append(site)
     return found
