@@ -318,6 +318,19 @@ def test_an_older_version_with_another_meaning(fixed):
     assert model.opset_import[0].version == 21
 
 
+@pytest.mark.parametrize(("operator", "given"), [("LpPool", "kernel_shape = [2], "), ("GlobalLpPool", "")])
+@pytest.mark.parametrize(("p", "opset"), [("3.0", 2), ("1.5", 1)])
+def test_an_exponent_of_another_type(fixed, operator, given, p, opset):
+    """It is a float in version 1, and an integer in version 2, which has no fractions."""
+    done, model = fixed(f"""
+        <ir_version: 3, opset_import: ["" : 1]>
+        agraph (float[1, 1, 4] x) => (float[a, b, c] y) {{ y = {operator} <{given}p = {p}> (x) }}""", "onnxruntime")
+    assert done.opset == (None if opset == 1 else (1, opset))
+    exponent = model.graph.node[0].attribute[-1]
+    assert (exponent.name, exponent.type) == ("p", onnx.AttributeProto.INT if opset == 2 else onnx.AttributeProto.FLOAT)
+    onnx.checker.check_model(model)
+
+
 def test_a_norm_of_everything(fixed):
     """GlobalLpPool-22, for which onnxruntime has no kernel, becomes LpPool."""
     _, model = fixed("""

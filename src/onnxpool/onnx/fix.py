@@ -447,6 +447,15 @@ def find(model: onnx.ModelProto, path: str | Path) -> list[Found]:
     return found
 
 
+def typed(value: Any, kind: int) -> Any:
+    """The value of an attribute as a number of another kind, if that has it: versions give p different types."""
+    if kind == onnx.AttributeProto.FLOAT and isinstance(value, int):
+        return float(value)
+    if kind == onnx.AttributeProto.INT and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
 def state_of(found: Found, site: Site, names: Collection[str], opset: int | None) -> State | None:
     """The state of a node before it is rewritten. None if onnxpool refuses it. `opset` replaces the model's."""
     operator = site.operator
@@ -458,13 +467,17 @@ def state_of(found: Found, site: Site, names: Collection[str], opset: int | None
         node.CopyFrom(found.node)
         if site.node.domain == "":
             version = resolve(site.node.op_type, opset)
-            given = {name: value for name, value in attributes_of(site.node).items() if name in version.attributes}
+            given = {name: typed(value, onnx.defs.get_schema(site.node.op_type, opset).attributes[name].type)
+                     for name, value in attributes_of(site.node).items() if name in version.attributes}
             moved = by_name(site.node.op_type, opset, given, return_indices=operator.return_indices)
             if moved._values != operator._values or (site.dtype is not None and site.dtype.name not in version.dtypes):
                 raise UnfitError(f"{version.label} has another meaning")
             operator = moved
-            for attribute in [a for a in node.attribute if a.name not in given]:
-                node.attribute.remove(attribute)
+            for attribute in list(node.attribute):
+                value = given.get(attribute.name)
+                if type(value) is not type(value_of(attribute)):
+                    node.attribute.remove(attribute)
+                    node.attribute.extend([] if value is None else [helper.make_attribute(attribute.name, value)])
 
     def constant(name: str) -> Array | None:
         place = 2 if name == "x_zero_point" else 4
