@@ -141,6 +141,8 @@ EXAMPLES = {
                      made("GlobalAveragePool", 1, np.full((1, 1, 64, 64), 0.1, np.float32))),
     "ort-unpool-shape": (unpool(1, 1, 5, 5), unpool()),
     "old-ort-ceil": (made("MaxPool", 12, SMALL, **DROPS, ceil_mode=1), made("MaxPool", 12, SMALL, **DROPS)),
+    "old-ort-indices": (made("MaxPool", 12, np.zeros((1, 1, 2, 2), np.uint8), 2, kernel_shape=[2, 2]),
+                        made("MaxPool", 12, np.zeros((1, 1, 2, 2), np.uint8), kernel_shape=[2, 2])),
     "old-ort-divisor": (made("AveragePool", 11, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1),
                         made("AveragePool", 19, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1)),
     "old-ort-divisor-19": (made("AveragePool", 19, FIVE, **OVERHANGS, ceil_mode=1, count_include_pad=1),

@@ -547,8 +547,12 @@ DISAGREEMENTS = (
         lambda case: case.inputs > 2 and (not case.output or math.prod(case.output[:-1]) > 1),
         "takes indices to refer to output_shape; in onnx's node test, they refer to the inferred shape"),
     Disagreement(
-        "old-ort-ceil", ORT, POOLS, lambda case: case.drops and not case.same,
+        "old-ort-ceil", ORT, POOLS + QUANTISED, lambda case: case.drops and not case.same,
         "keeps the window of ceil_mode that starts in the padding: another output shape", before=(1, 21)),
+    Disagreement(
+        "old-ort-indices", ORT, MAXIMUM, lambda case: case.operator.return_indices and case.dtype in BYTES,
+        "returns an Index of another place for a window whose elements are all the lowest number of their type",
+        before=(1, 29)),
     Disagreement(
         "old-ort-divisor", ORT, AVERAGE,
         lambda case: divides_by_fewer(case) and case.version < 19,
