@@ -551,8 +551,7 @@ DISAGREEMENTS = (
         "keeps the window of ceil_mode that starts in the padding: another output shape", before=(1, 21)),
     Disagreement(
         "old-ort-indices", ORT, MAXIMUM, lambda case: case.operator.return_indices and case.dtype in BYTES,
-        "returns an Index of another place for a window whose elements are all the lowest number of their type",
-        before=(1, 29)),
+        "points to another place for a window of the lowest integer", values="lowest", before=(1, 29)),
     Disagreement(
         "old-ort-divisor", ORT, AVERAGE,
         lambda case: divides_by_fewer(case) and case.version < 19,
