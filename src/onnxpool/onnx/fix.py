@@ -281,7 +281,7 @@ def zero_points(state: State) -> Iterator[State]:
         node.CopyFrom(state.node)
         del node.input[:]
         node.input.extend(inputs)
-        yield state._replace(node=node, before=(*state.before, *made), case=state.case._replace(inputs=5))
+        yield state._replace(node=node, before=(*state.before, *made), case=state.case._replace(inputs=(True,) * 5))
 
 
 class Rule(NamedTuple):
@@ -494,9 +494,9 @@ def state_of(found: Found, site: Site, names: Collection[str], opset: int | None
         return site.wiring.constant(site.node.input[place])
 
     plan = site.plan
-    case = Case(operator, sum(map(bool, site.node.input)), None if site.dtype is None else site.dtype.name, site.shape,
-                plan.axes if isinstance(plan, WindowPlan) else (), () if plan is None else plan.output_shape,
-                site.around)
+    case = Case(operator, tuple(map(bool, site.node.input)), None if site.dtype is None else site.dtype.name,
+                site.shape, plan.axes if isinstance(plan, WindowPlan) else (),
+                () if plan is None else plan.output_shape, site.around)
     return State(node, (), case, default, names, constant)
 
 
