@@ -210,8 +210,8 @@ def pooling(draw: Draw, name: str, operator: str, dtype: str, wide: bool) -> Cas
     return drawn(draw, name, "wide" if wide else rule, operator, inputs, attributes, outputs)
 
 
-def unpooling(draw: Draw, name: str, dtype: str) -> Case | None:
-    """A random MaxUnpool, whose elements go to different places of their own channels."""
+def unpooling(draw: Draw, name: str, dtype: str, wide: bool) -> Case | None:
+    """A random MaxUnpool, whose elements go to different places of their own channels, perhaps of a larger result."""
     shape = [draw.integer(1, 2), draw.integer(1, 3), *(draw.integer(1, 4) for _ in range(draw.pick((2, 1, 3))))]
     attributes = {name: [draw.integer(1, 3) for _ in shape[2:]] for name in ("kernel_shape", "strides")}
     if draw.chance(30):
@@ -223,8 +223,11 @@ def unpooling(draw: Draw, name: str, dtype: str) -> Case | None:
     for plane in range(math.prod(shape[:2])):
         left = list(range(plane * room, (plane + 1) * room))
         places += [left.pop(draw.integer(0, len(left) - 1)) for _ in range(count)]
-    inputs = values(draw, shape, dtype), np.array(places).reshape(shape)
-    return drawn(draw, name, "unpool", "MaxUnpool", inputs, attributes)
+    inputs = [values(draw, shape, dtype), np.array(places).reshape(shape)]
+    if wide and draw.chance(50):
+        sizes = inferred(shape[2:], attributes)
+        inputs.append(np.array([*shape[:2], *(size + draw.integer(0, 2) for size in sizes)]))
+    return drawn(draw, name, "wide" if wide else "unpool", "MaxUnpool", (*inputs,), attributes)
 
 
 def regions(draw: Draw, name: str, operator: str, dtype: str) -> Case:
@@ -266,7 +269,7 @@ def attempt(draw: Draw, name: str, wide: bool = False) -> Case | None:
     if dtype not in DTYPES:
         raise SuiteError(f"{name} needs the package ml_dtypes, for {dtype}; install it")
     if operator == "MaxUnpool":
-        return unpooling(draw, name, dtype)
+        return unpooling(draw, name, dtype, wide)
     if operator in ("MaxRoiPool", "RoiAlign"):
         return regions(draw, name, operator, dtype)
     return pooling(draw, name, operator, dtype, wide)
