@@ -2,11 +2,15 @@
 Run the conformance suite on the runtimes of conformance/runtimes.toml, and write docs/conformance.md.
 
     python tools/run_conformance.py [IDS ...] [--environments DIR] [--reports DIR]
+    python tools/run_conformance.py [IDS ...] [--environments DIR] --random N [--seed N]
     python tools/run_conformance.py --page
 
 Each runtime gets a virtual environment in DIR (build/runtimes), which is made unless it exists, and its failures are
 kept in conformance/results. With --page, only the page is written, from these files. With --reports, DIR gets a folder
 for each runtime, with a file about each kind of failure that its maintainers can read.
+
+With --random, random cases are run instead, and it is counted which failures the table of disagreements explains. It
+needs onnxpool.
 """
 
 import argparse
@@ -65,6 +69,7 @@ class Stored(NamedTuple):
     name: str
     cases: Sequence[Case]
     failures: dict[str, tuple[str, str]]
+    random: dict[str, Any]  # a run of random cases; empty if there was none
 
     def outcome(self, case: Case) -> str:
         """The outcome of a case."""
@@ -95,29 +100,45 @@ def environment(runtime: Runtime, folder: Path) -> Path:
     return place
 
 
-def run(runtime: Runtime, folder: Path, reports: Path | None) -> None:
-    """Run the suite, and keep the failures."""
+def ran(runtime: Runtime, folder: Path, *options: object) -> dict[str, Any]:
+    """What a run of the suite reports."""
     place = environment(runtime, folder)
     operators = [name for name in OPERATORS if name not in runtime.without]
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "results.json"
         command = [place.absolute() / "bin" / "python", "-m", "onnxpool_conformance", "run", "--timeout", "120",
                    "--backend", f"onnxpool_conformance.adapters.{runtime.adapter}", "--fail-on", "--json", path,
-                   "--operators", *operators]
-        if reports:
-            command += ["--reports", reports.absolute() / runtime.id]
+                   "--operators", *operators, *map(str, options)]
         subprocess.run(command, cwd=place, check=True, env={**os.environ, "PYTHONPATH": str(SOURCE),
                                                             **runtime.environment})
-        keep(runtime, json.loads(path.read_text("utf-8")))
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return found
 
 
-def keep(runtime: Runtime, found: dict[str, Any]) -> None:
-    """Keep the failures of a run."""
+def run(runtime: Runtime, folder: Path, reports: Path | None) -> None:
+    """Run the table of cases, and keep the failures."""
+    found = ran(runtime, folder, *(["--reports", reports.absolute() / runtime.id] if reports else []))
     failures = {each["name"]: (each["outcome"], each["detail"][:LONGEST]) for each in found["results"]
                 if each["outcome"] != "passed"}
-    kept = {"runtime": found["runtime"], "cases": len(found["results"]), "failures": failures}
+    keep(runtime, {"runtime": found["runtime"], "cases": len(found["results"]), "failures": failures})
+
+
+def run_random(runtime: Runtime, folder: Path, count: int, seed: int) -> None:
+    """Run random cases, and keep how many fail, and which of these no row of the table of disagreements explains."""
+    from derive_disagreements import RUNTIMES, seen, unexplained
+    found = ran(runtime, folder, "--random", count, "--seed", seed, "--cases", "random_*")
+    cases = seen(found["results"])
+    keep(runtime, {"random": {"runtime": found["runtime"], "seed": seed, "cases": len(cases),
+                              "failures": sum(each.failed for each in cases),
+                              "unexplained": [each.name for each in unexplained(RUNTIMES[runtime.id], cases)]}})
+
+
+def keep(runtime: Runtime, found: Mapping[str, object]) -> None:
+    """Keep results of a run beside those of other runs."""
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{runtime.id}.json").write_text(f"{json.dumps(kept, indent=0, sort_keys=True)}\n", "utf-8")
+    path = RESULTS / f"{runtime.id}.json"
+    kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(f"{json.dumps({**kept, **found}, indent=0, sort_keys=True)}\n", "utf-8")
 
 
 def stored() -> list[Stored]:
@@ -130,7 +151,7 @@ def stored() -> list[Stored]:
             cases = [case for case in table().values() if case.operator not in runtime.without]
             if kept["cases"] != len(cases) or not set(kept["failures"]) <= set(table()):
                 raise SystemExit(f"{path} describes other cases: run {Path(__file__).name} {runtime.id}")
-            found.append(Stored(runtime, kept["runtime"], cases, kept["failures"]))
+            found.append(Stored(runtime, kept["runtime"], cases, kept["failures"], kept.get("random", {})))
     return found
 
 
@@ -196,6 +217,16 @@ def kinds(each: Stored) -> Iterator[str]:
         yield f"* {outcome} ({tier}), {operators}: {tests}; {count}`{first.name}`{why}"
 
 
+def random_runs(found: Sequence[Stored]) -> Iterator[str]:
+    """A row for each run of random cases."""
+    yield row(("runtime", "cases", "seed", "pass", "fail as the table of disagreements says", "false alarms"))
+    yield "|---" * 6 + "|"
+    for kept in filter(None, (each.random for each in found)):
+        alarms = len(kept["unexplained"])
+        yield row((kept["runtime"], f"{kept['cases']:,}", kept["seed"], f"{kept['cases'] - kept['failures']:,}",
+                   f"{kept['failures'] - alarms:,}", alarms))
+
+
 def page(found: Sequence[Stored]) -> str:
     """The page."""
     cases = list(table().values())
@@ -215,6 +246,11 @@ def page(found: Sequence[Stored]) -> str:
     if controls := [each for each in found if each.runtime.control]:
         lines += ["Old releases with known faults are controls, which show that the suite finds them:", "",
                   *totals(controls), ""]
+    lines += ["## Random cases", "",
+              "A suite that is wrong itself would fail runtimes that are right. Of random cases, which leave out most "
+              "of what runtimes disagree about, a runtime may therefore fail only those that the "
+              "[table of disagreements](onnx.md#onnxpool-check) tells apart without running them, such "
+              "as a dtype that it does not have.", "", *random_runs(found), ""]
     for tier in TIERS:
         lines += [f"## Tier {tier}, by operator", "", *by_operator(current, tier), ""]
     for each in found:
@@ -229,6 +265,8 @@ def main() -> int:
     parser.add_argument("ids", nargs="*", metavar="ID", help="runtimes (default: all)")
     parser.add_argument("--environments", type=Path, default=ROOT / "build" / "runtimes", metavar="DIR")
     parser.add_argument("--reports", type=Path, metavar="DIR")
+    parser.add_argument("--random", type=int, metavar="N", help="run N random cases instead of the table")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random cases (default: 0)")
     parser.add_argument("--page", action="store_true", help="only write the page")
     arguments = parser.parse_args()
     known = {runtime.id: runtime for runtime in runtimes()}
@@ -240,7 +278,10 @@ def main() -> int:
         arguments.reports.mkdir(parents=True, exist_ok=True)
     for runtime in [] if arguments.page else [known[name] for name in arguments.ids or known]:
         try:
-            run(runtime, arguments.environments, arguments.reports)
+            if arguments.random:
+                run_random(runtime, arguments.environments, arguments.random, arguments.seed)
+            else:
+                run(runtime, arguments.environments, arguments.reports)
         except subprocess.CalledProcessError as error:
             failed.append(runtime.id)
             print(f"{runtime.id}: {error}", file=sys.stderr)

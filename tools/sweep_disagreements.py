@@ -31,7 +31,7 @@ from peers import PEERS, TORCH, Array, Example, Inputs, Run, agrees, installed, 
 
 import onnxpool
 from onnxpool import PoolError, PoolTypeError
-from onnxpool.onnx.cases import AVERAGE, EVERY, NORM, Case, Disagreement
+from onnxpool.onnx.cases import AVERAGE, EVERY, NORM, QLINEAR, Case, Disagreement
 from onnxpool.onnx.disagreements import DISAGREEMENTS
 from onnxpool.planning.kinds import WindowPlan
 from onnxpool.schemas import SCHEMAS
@@ -354,7 +354,8 @@ def case_of(draft: Draft) -> Case | None:
     if not math.prod(plan.output_shape):
         return None
     axes = plan.axes if isinstance(plan, WindowPlan) else ()
-    return Case(operator, draft.inputs, draft.dtype, draft.shape, axes, plan.output_shape)
+    given = (True, True, False, True) if draft.operator in QLINEAR and draft.inputs == 3 else (True,) * draft.inputs
+    return Case(operator, given, draft.dtype, draft.shape, axes, plan.output_shape)
 
 
 def rows_for(case: Case, peer: str) -> list[Disagreement]:

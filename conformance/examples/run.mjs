@@ -2,27 +2,22 @@
 import { readFileSync } from "node:fs";
 import { run } from "./toy_runtime.mjs";
 
-const folder = process.argv[2];
+const folder = process.argv[2], counts = { passed: 0, wrong: 0, skipped: 0 };
 const arrays = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int8: Int8Array };
-const manifest = JSON.parse(readFileSync(`${folder}/manifest.json`));
-const counts = { passed: 0, wrong: 0, skipped: 0 };
 
 function read({ dtype, shape, raw }) {
-  const bytes = readFileSync(`${folder}/${raw.path}`);
-  const type = arrays[dtype] ?? Uint8Array; // uint8, and bytes of 16-bit floats
+  const bytes = readFileSync(`${folder}/${raw.path}`), type = arrays[dtype] ?? Uint8Array; // bytes of 16-bit floats
   return { shape, data: new type(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)) };
 }
 
 function equal(found, expected, { relative, absolute }) {
-  if (String(found.shape) !== String(expected.shape)) return false;
-  return expected.data.every((wanted, i) => {
-    const value = found.data[i];
-    const near = Math.abs(value - wanted) <= absolute + relative * Math.abs(wanted);
+  return String(found.shape) === String(expected.shape) && expected.data.every((wanted, i) => {
+    const value = found.data[i], near = Math.abs(value - wanted) <= absolute + relative * Math.abs(wanted);
     return Object.is(value, wanted) || value === wanted || near; // which is true of NaN, equal zeros and infinities
   });
 }
 
-for (const entry of manifest.cases) {
+for (const entry of JSON.parse(readFileSync(`${folder}/manifest.json`)).cases) {
   const outputs = entry.error ? undefined : run(entry, entry.inputs.map(read));
   const right = outputs?.every((found, i) => equal(found, read(entry.outputs[i]), entry.outputs[i].tolerance));
   counts[outputs === undefined ? "skipped" : right ? "passed" : "wrong"]++;

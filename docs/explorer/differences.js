@@ -162,6 +162,7 @@ const HOLDS = {
     c.operator === "AveragePool" ? c.version < 19 && !(c.ceil && c.counts) : c.ortPlain),
   "ort-long-sum": (c) => c.longSum(c.operator === "AveragePool" && c.version >= 19 ? 1 : 4),
   "old-ort-ceil": (c) => c.drops && !c.same,
+  "old-ort-indices": never,
   "old-ort-divisor": (c) => c.dividesByFewer && c.version < 19,
   "old-ort-divisor-19": (c) => c.dividesByFewer && c.version >= 19,
   "ort-nan": (c) => c.ortDropsNaN,

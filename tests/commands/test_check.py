@@ -142,6 +142,21 @@ def test_outputs_that_are_left_out_declare_nothing(check):
     assert status == OK
 
 
+@pytest.mark.parametrize(("version", "known"), [(3, True), (8, False)])
+def test_default_values_of_inputs_are_no_constants(check, version, known):
+    """Callers can give others, except in old models, whose initializers have to be inputs."""
+    def change(model):
+        model.graph.initializer.append(numpy_helper.from_array(np.array([1, 4, 4, 4]), "s"))
+
+    nodes, _ = check(f"""
+        <ir_version: {version}, opset_import: ["" : 7]>
+        agraph (float[1, 1, 8, 8] x, int64[4] s) => (float[a, b, c, d] y) {{
+            r = Reshape (x, s)
+            y = MaxPool <kernel_shape = [2, 2]> (r)
+        }}""", change=change)
+    assert nodes[0]["output_shape"] == ([1, 4, 3, 3] if known else None)
+
+
 def test_weights_are_no_inputs(refused, tmp_path, capsys):
     """--shape neither lists nor accepts them, although inference treats large ones as inputs."""
     text = """

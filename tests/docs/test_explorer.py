@@ -80,7 +80,7 @@ def case_of(settings: Settings) -> Case:
     """The query for the table of disagreements."""
     operator, shape = operator_of(settings), (1, 1, *settings["sizes"])
     plan = operator.plan(shape, "float32")
-    return Case(operator, 1, "float32", shape, plan.axes, plan.output_shape)
+    return Case(operator, (True,), "float32", shape, plan.axes, plan.output_shape)
 
 
 def rows_of(settings: Settings) -> list[str]:

@@ -79,7 +79,7 @@ class Example(NamedTuple):
         """The query for the table of disagreements."""
         operator, x = self.library, self.x
         plan = operator.plan(x.shape, x.dtype)
-        return Case(operator, sum(value is not None for value in self.inputs), x.dtype.name, x.shape,
+        return Case(operator, tuple(value is not None for value in self.inputs), x.dtype.name, x.shape,
                     plan.axes if isinstance(plan, WindowPlan) else (), plan.output_shape)
 
     def ours(self) -> list[Array]:

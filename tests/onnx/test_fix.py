@@ -63,7 +63,7 @@ def check(seed, path, counts):
     if not any(node.changes or node.fixed for node in fixed.nodes):
         assert fixed.data == content
     new = onnx.ModelProto.FromString(fixed.data)
-    onnx.checker.check_model(new)
+    onnx.checker.check_model(new, full_check=fix.is_consistent(model.proto))
     before = results(model.proto, model.inputs)
     scales = results(model.proto, {name: abs(x) if x.dtype.kind == "f" else x for name, x in model.inputs.items()})
     outputs = {"onnxpool": results(new, model.inputs)} if fixed.data != content else {}
@@ -142,6 +142,21 @@ def test_a_window_that_ceil_mode_drops(fixed):
             y = MaxPool <kernel_shape = [1], strides = [2], pads = [0, 1], ceil_mode = 1> (x)
         }""")
     assert nodes_of(model) == [("MaxPool", {"kernel_shape": [1], "strides": [2]})]
+
+
+@pytest.mark.parametrize(("size", "drops"), [("1", True), ("c", True), ("2", False)])
+def test_a_full_check_still_passes(fixed, size, drops):
+    """A node stays if the model declares the size with the window that onnx's inference keeps, here behind a Relu."""
+    done, model = fixed(f"""
+        <ir_version: 8, opset_import: ["" : 12]>
+        agraph (float[1, 1, 2] x, float[1, 1, 5] w) => (float[a, b, {size}] z, float[1, 1, 3] v) {{
+            y = MaxPool <kernel_shape = [1], strides = [2], ceil_mode = 1> (x)
+            z = Relu (y)
+            v = MaxPool <kernel_shape = [2], strides = [2], ceil_mode = 1> (w)
+        }}""")
+    onnx.checker.check_model(model, full_check=True)
+    assert [bool(node.changes) for node in done.nodes] == [drops, True]
+    assert [node.reasons for node in done.nodes] == [[] if drops else [fix.DECLARED], []]
 
 
 @pytest.mark.smoke
@@ -318,6 +333,19 @@ def test_an_older_version_with_another_meaning(fixed):
     assert model.opset_import[0].version == 21
 
 
+@pytest.mark.parametrize(("operator", "given"), [("LpPool", "kernel_shape = [2], "), ("GlobalLpPool", "")])
+@pytest.mark.parametrize(("p", "opset"), [("3.0", 2), ("1.5", 1)])
+def test_an_exponent_of_another_type(fixed, operator, given, p, opset):
+    """It is a float in version 1, and an integer in version 2, which has no fractions."""
+    done, model = fixed(f"""
+        <ir_version: 3, opset_import: ["" : 1]>
+        agraph (float[1, 1, 4] x) => (float[a, b, c] y) {{ y = {operator} <{given}p = {p}> (x) }}""", "onnxruntime")
+    assert done.opset == (None if opset == 1 else (1, opset))
+    exponent = model.graph.node[0].attribute[-1]
+    assert (exponent.name, exponent.type) == ("p", onnx.AttributeProto.INT if opset == 2 else onnx.AttributeProto.FLOAT)
+    onnx.checker.check_model(model)
+
+
 def test_a_norm_of_everything(fixed):
     """GlobalLpPool-22, for which onnxruntime has no kernel, becomes LpPool."""
     _, model = fixed("""
@@ -357,6 +385,19 @@ def test_quantised_means(fixed, point, others, pads):
     assert done.nodes[0].reasons[-1:] == ([] if pads else ["its zero point is not a constant of the model"])
     assert len(model.graph.node[-1].input) == 5
     assert [tensor.name for tensor in model.graph.initializer] == ["p"]
+
+
+@pytest.mark.parametrize("opset", [8, 9])
+def test_constants_of_bytes(fixed, opset):
+    """Old versions of Constant have none, which a full check finds."""
+    done, model = fixed(f"""
+        <ir_version: 4, opset_import: ["" : {opset}, "com.microsoft" : 1]>
+        agraph (uint8[1, 1, 6] x, float s) => (uint8[1, 1, z] y) {{
+            y = com.microsoft.QLinearAveragePool <kernel_shape = [2]> (x, s, , s)
+        }}""", "onnxruntime")
+    onnx.checker.check_model(model, full_check=True)
+    assert [node.reasons for node in done.nodes] == ([["the model's opset has no Constant of uint8"]] if opset < 9
+                                                     else [[]])
 
 
 def shuffled(content):

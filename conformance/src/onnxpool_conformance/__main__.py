@@ -14,6 +14,7 @@ from . import __version__, reports
 from .cases import Case
 from .errors import SuiteError
 from .files import check_empty, export, load
+from .oracle import DTYPES
 from .pictures import show
 from .randoms import NAME, random_case, random_cases
 from .rules import TIERS
@@ -45,7 +46,8 @@ def find(name: str) -> Case:
     for case in kernels():
         if case.name == name:
             return case
-    raise SuiteError(f"there is no case {name!r}; onnxpool-conformance list has the names of all")
+    more = "" if "bfloat16" in DTYPES else ", except those of bfloat16, which need the package ml_dtypes"
+    raise SuiteError(f"there is no case {name!r}; onnxpool-conformance list has the names of all{more}")
 
 
 def list_cases(arguments: argparse.Namespace) -> int:

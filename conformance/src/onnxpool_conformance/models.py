@@ -14,7 +14,7 @@ from .versions import MICROSOFT, OPERATORS
 if TYPE_CHECKING:
     import onnx
 
-MOST_STORED = 1000  # elements of an input; a larger one, whose elements are all equal, is made by the model
+MOST_STORED = 9000  # elements of an input; a larger one, whose elements are all equal, is made by the model
 TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int64": 7, "float16": 10, "float64": 11, "bfloat16": 16}
 
 

@@ -254,8 +254,8 @@ def root(total, p):
 
 
 def quantised_mean(plane, x_scale, x_zero_point, y_scale, y_zero_point, limits):
-    """The quantised global mean of a plane: an exact integer sum, followed by float32 steps."""
-    total = sum(plane) - x_zero_point * len(plane)
+    """The quantised global mean of an array of int64: an exact integer sum, followed by float32 steps."""
+    total = int(plane.sum()) - x_zero_point * len(plane)
     scale = np.float32(x_scale) / (np.float32(y_scale) * np.float32(len(plane)))
     value = np.float32(total) * scale
     low, high = np.float32(limits.min - y_zero_point), np.float32(limits.max - y_zero_point)
@@ -364,27 +364,25 @@ def expect(operator, inputs, attributes=None, *, channels_last=False):
     spatial = first.shape[2:]
     axes = axes_of(operator, spatial, attributes)
     wide = widened(first) if dtype.name in FORMATS else first.astype(np.int64)
-    planes = wide.reshape(math.prod(first.shape[:2]), math.prod(spatial)).tolist()
-    patterns = patterns_of(native_order(first).reshape(len(planes), math.prod(spatial)))
-    windows = flat_windows(axes, spatial)
-    p = None
-    if operator in MAX:
-        nothing = -math.inf if dtype.name in FORMATS else int(np.iinfo(dtype).min)
-        cells = [extrema(plane, windows, nothing, row) for plane, row in zip(planes, patterns, strict=True)]
-    elif operator in AVERAGE:
-        counts = divisors(axes, windows, attributes.get("count_include_pad"))
-        cells = [means(plane, windows, counts, FORMATS[dtype.name]) for plane in planes]
-    elif operator in LP:
-        p = attributes.get("p", 2)
-        cells = [norms(plane, windows, p, FORMATS[dtype.name]) for plane in planes]
-    else:
-        numbers = [0 if value is None else np.asarray(value).item() for value in quantisation]
+    arrays = wide.reshape(math.prod(first.shape[:2]), math.prod(spatial))
+    p, numbers = None, [0 if value is None else np.asarray(value).item() for value in quantisation]
+    if dtype.name not in FORMATS:
         numbers.append(np.iinfo(dtype))
-        if operator == QLINEAR_GLOBAL or covers_all(attributes, spatial):
-            cells = [[quantised_mean(plane, *numbers)] for plane in planes]
+    if operator == QLINEAR_GLOBAL or (operator == QLINEAR_AVERAGE and covers_all(attributes, spatial)):
+        cells = [[quantised_mean(array, *numbers)] for array in arrays]
+    else:
+        windows, planes = flat_windows(axes, spatial), arrays.tolist()
+        if operator in MAX:
+            patterns = patterns_of(native_order(first).reshape(arrays.shape))
+            nothing = -math.inf if dtype.name in FORMATS else int(np.iinfo(dtype).min)
+            cells = [extrema(plane, windows, nothing, row) for plane, row in zip(planes, patterns, strict=True)]
+        elif operator in LP:
+            p = attributes.get("p", 2)
+            cells = [norms(plane, windows, p, FORMATS[dtype.name]) for plane in planes]
         else:
             counts = divisors(axes, windows, attributes.get("count_include_pad"))
-            cells = [quantised_means(plane, windows, counts, *numbers) for plane in planes]
+            cells = [means(plane, windows, counts, FORMATS[dtype.name]) if operator in AVERAGE else
+                     quantised_means(plane, windows, counts, *numbers) for plane in planes]
     outputs = tuple(len(axis.taps) for axis in axes)
     shape = (x.shape[0], *outputs, x.shape[-1]) if channels_last else (*x.shape[:2], *outputs)
     return Truth(operator, dtype, shape, channels_last, [cell for row in cells for cell in row], p)

@@ -11,13 +11,15 @@ import numpy as np
 
 from .cases import Array, Case
 from .errors import SuiteError
-from .oracle import DTYPES, SLIDING, GeometryError, axes_of
-from .table import GLOBAL, MEANINGS, WINDOWED, sample
+from .oracle import DTYPES, FORMATS, SLIDING, GeometryError, axes_of
+from .oracle_unpool import inferred
+from .table import GLOBAL, MEANINGS, WINDOWED
 from .versions import OPERATORS, oldest
 
 T = TypeVar("T")
 NAME = re.compile(r"(random|wide)_(\d+)_(\d+)")
-MOST_ELEMENTS = 400
+MOST_ELEMENTS, MOST_TAPS = 9000, 9000
+LONGEST = (4, 4, 4, 40, MOST_ELEMENTS)  # windows
 OPERATORS_DRAWN = (*WINDOWED * 3, *GLOBAL, *OPERATORS)
 ROUNDED = {"QLinearAveragePool": "quantised rounding", "QLinearGlobalAveragePool": "quantised rounding",
            "MaxRoiPool": "rounding of regions"}  # rules of the operators whose random results depend on rounding
@@ -43,17 +45,35 @@ class Draw:
 
 
 def values(draw: Draw, shape: Sequence[int], dtype: str) -> Array:
-    """Whole numbers, or fractions of float types; both of few digits, so that every type has them."""
-    divisor = draw.pick((1, 1, 8, 64)) if dtype in ("float16", "float32", "float64", "bfloat16") else 1
-    low = 0 if dtype == "uint8" else -99
-    drawn = [draw.integer(low, 99) / divisor for _ in range(math.prod(shape))]
+    """
+    Numbers of few digits, so that every type has them: any, low, high or equal ones, mostly zeros, or floats of many
+    magnitudes. Bytes are of the whole range.
+    """
+    floats = dtype in FORMATS
+    low, high = (-99, 99) if floats else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    divisor = draw.pick((1, 1, 8, 64)) if floats else 1
+    kind = draw.pick(("any", "any", "low", "high", "equal", "sparse", "spread"))
+    count = math.prod(shape)
+    low, high = (low, low + 20) if kind == "low" else (high - 20, high) if kind == "high" else (low, high)
+    drawn = [draw.integer(low, high) / divisor] * count if kind == "equal" else [
+        draw.integer(low, high) / divisor if kind != "sparse" or draw.chance(10) else 0.0 for _ in range(count)]
+    if kind == "spread" and divisor == 1 and floats:
+        drawn = [number * 2.0 ** draw.integer(-9, 3) for number in drawn]
     return np.asarray(np.array(drawn).reshape(shape).astype(DTYPES[dtype]))
+
+
+def extent(draw: Draw, rank: int) -> list[int]:
+    """The sizes of an array, of which most are small."""
+    channels, longest = draw.pick(((3, 9),) * 8 + ((40, 5), (2, 40), (1, MOST_ELEMENTS)))
+    spatial = [draw.integer(1, min(longest, 9)) for _ in range(rank)]
+    spatial[draw.integer(0, rank - 1)] = draw.integer(1, longest)
+    return [draw.integer(1, 2), draw.integer(1, channels), *spatial]
 
 
 def window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, Any]:
     """The attributes of a window, of any version of the operator."""
-    known = OPERATORS[operator].attributes
-    given: dict[str, Any] = {"kernel_shape": [draw.integer(1, min(size, 4)) for size in spatial]}
+    known, longest = OPERATORS[operator].attributes, draw.pick(LONGEST)
+    given: dict[str, Any] = {"kernel_shape": [draw.integer(1, min(size, longest)) for size in spatial]}
     if draw.chance(70):
         given["strides"] = [draw.integer(1, 3) for _ in spatial]
     if "dilations" in known and draw.chance(30):
@@ -74,7 +94,8 @@ def window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, Any]:
 def wide_window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, Any]:
     """The attributes of any window that has a result, about which runtimes may disagree."""
     given = window(draw, operator, spatial)
-    given["kernel_shape"] = [draw.integer(1, min(size + 1, 5)) for size in spatial]
+    longest = draw.pick(LONGEST) + 1
+    given["kernel_shape"] = [draw.integer(1, min(size + 1, longest)) for size in spatial]
     given.pop("pads", None)
     if draw.chance(60):
         given["pads"] = [draw.integer(0, size) for size in given["kernel_shape"] * 2]
@@ -86,14 +107,22 @@ def wide_window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, 
 
 
 def wide_values(draw: Draw, x: Array) -> Array:
-    """The elements, of which some are NaN or infinite in one of six arrays of floats."""
-    if x.dtype.name not in ("int8", "uint8") and draw.chance(16):
-        unusual = draw.pick(((math.nan,), (math.inf, -math.inf), (-math.inf,)))
-        share = draw.pick((10, 40, 100))
-        x = x.copy()
-        for place in range(x.size):
-            if draw.chance(share):
-                x.flat[place] = draw.pick(unusual)
+    """
+    The elements, of which one in three arrays of floats has unusual ones.
+
+    They are NaNs, infinities, of all magnitudes, or of one whose powers reach the limits of the type.
+    """
+    form = FORMATS.get(x.dtype.name)
+    if form is None or draw.chance(67):
+        return x
+    x, share, kind = x.copy(), draw.pick((10, 40, 100)), draw.pick(("special", "limits", "spread"))
+    unusual = draw.pick(((math.nan,), (math.inf, -math.inf), (-math.inf,)))
+    low, high = -form.unit, form.top - 7  # the exponents of whole numbers below 2**7
+    common = min(max(draw.pick((low, high)) // draw.integer(1, 4) + draw.integer(-8, 8), low), high)
+    for place in range(x.size):
+        if draw.chance(share):
+            number, exponent = draw.integer(-99, 99), draw.integer(low, high) if kind == "spread" else common
+            x.flat[place] = draw.pick(unusual) if kind == "special" else math.ldexp(number, exponent)
     return x
 
 
@@ -128,6 +157,110 @@ def silent(operator: str, spatial: Sequence[int], given: dict[str, Any]) -> str 
     return "" if [len(axis.taps) for axis in axes] == up else "d1 silent"
 
 
+def quantisation(draw: Draw, operator: str, dtype: str) -> list[Array | None]:
+    """Scales and zero points, which QLinearAveragePool may do without."""
+    limits, given = np.iinfo(dtype), list[Array | None]()
+    for _ in range(2):
+        scale, point = draw.pick((1, 0.5, 0.25, 0.1, 3)), draw.integer(limits.min, limits.max)
+        given += [np.array(scale, np.float32), np.array(point, dtype)]
+        if operator == "QLinearAveragePool" and draw.chance(20):
+            given[-1] = None
+    return given
+
+
+def pooling(draw: Draw, name: str, operator: str, dtype: str, wide: bool) -> Case | None:
+    """A random pool of windows or of whole channels."""
+    known, rule, outputs = OPERATORS[operator], ROUNDED.get(operator, MEANINGS[operator]), 1
+    shape = extent(draw, draw.pick((2, 2, 1, 3)))
+    spatial, attributes = shape[2:], dict[str, Any]()
+    if math.prod(shape) > MOST_ELEMENTS:
+        return None
+    if operator in SLIDING:
+        attributes = (wide_window if wide else window)(draw, operator, spatial)
+        found = silent(operator, spatial, attributes)
+        try:
+            axes = axes_of(operator, spatial, attributes)
+        except GeometryError:
+            return None
+        if math.prod(shape[:2]) * math.prod(sum(map(len, axis.taps)) for axis in axes) > MOST_TAPS:
+            return None
+        if not wide and (found is None or (found == "d2" and known.domain)):
+            return None
+        rule = found if found and not known.domain else rule
+    elif "p" in known.attributes:
+        attributes = {"p": draw.integer(1, 4)}
+    last = operator == "NhwcMaxPool"
+    if "channels_last" in known.attributes and draw.chance(30):
+        attributes["channels_last"], last = 1, True
+    if last:
+        shape = [shape[0], *spatial, shape[1]]
+    x = values(draw, shape, dtype)
+    inputs: tuple[Array | None, ...] = (wide_values(draw, x) if wide else x,)
+    if "QLinear" in operator:
+        inputs += (*quantisation(draw, operator, dtype),)
+    if operator == "MaxPool" and draw.chance(40):
+        outputs = 2
+        rule = "indices" if rule == MEANINGS[operator] else rule
+        if attributes.get("storage_order"):
+            if len(spatial) > 2:
+                return None
+            rule = "storage order" if rule != "d1 silent" else rule
+    else:
+        attributes.pop("storage_order", None)
+    return drawn(draw, name, "wide" if wide else rule, operator, inputs, attributes, outputs)
+
+
+def unpooling(draw: Draw, name: str, dtype: str, wide: bool) -> Case | None:
+    """A random MaxUnpool, whose elements go to different places of their own channels, perhaps of a larger result."""
+    shape = [draw.integer(1, 2), draw.integer(1, 3), *(draw.integer(1, 4) for _ in range(draw.pick((2, 1, 3))))]
+    attributes = {name: [draw.integer(1, 3) for _ in shape[2:]] for name in ("kernel_shape", "strides")}
+    if draw.chance(30):
+        attributes["pads"] = [draw.integer(0, (size - 1) // 2) for size in attributes["kernel_shape"] * 2]
+    room, count = math.prod(inferred(shape[2:], attributes)), math.prod(shape[2:])
+    if room < count:
+        return None
+    places = []
+    for plane in range(math.prod(shape[:2])):
+        left = list(range(plane * room, (plane + 1) * room))
+        places += [left.pop(draw.integer(0, len(left) - 1)) for _ in range(count)]
+    inputs = [values(draw, shape, dtype), np.array(places).reshape(shape)]
+    if wide and draw.chance(50):
+        sizes = inferred(shape[2:], attributes)
+        inputs.append(np.array([*shape[:2], *(size + draw.integer(0, 2) for size in sizes)]))
+    return drawn(draw, name, "wide" if wide else "unpool", "MaxUnpool", (*inputs,), attributes)
+
+
+def regions(draw: Draw, name: str, operator: str, dtype: str) -> Case:
+    """A random operator on regions, some of which reach beyond the image."""
+    count, pooled = draw.integer(1, 3), [draw.integer(1, 3) for _ in range(2)]
+    shape = [draw.integer(1, 2), draw.integer(1, 3), draw.integer(1, 9), draw.integer(1, 9)]
+    x, images = values(draw, shape, dtype), [draw.integer(0, shape[0] - 1) for _ in range(count)]
+    rois = []
+    for image in images:
+        first = [draw.integer(-8, 32) / 4 for _ in range(2)]
+        corners = [*first, *(place + draw.integer(4, 24) / 4 for place in first)]
+        rois.append([image, *corners] if operator == "MaxRoiPool" else corners)
+    attributes: dict[str, Any] = {"spatial_scale": draw.pick((0.5, 2.0))} if draw.chance(30) else {}
+    inputs, rule = (x, np.array(rois).astype(DTYPES[dtype])), ROUNDED.get(operator, MEANINGS[operator])
+    if operator == "MaxRoiPool":
+        return drawn(draw, name, rule, operator, inputs, attributes | {"pooled_shape": pooled})
+    attributes |= {"output_height": pooled[0], "output_width": pooled[1], "sampling_ratio": draw.integer(0, 3)}
+    if draw.chance(70):
+        attributes["coordinate_transformation_mode"] = draw.pick(("half_pixel", "output_half_pixel"))
+    if draw.chance(20):
+        attributes["mode"], rule = "max", "d16 maximum"
+    return drawn(draw, name, rule, operator, (*inputs, np.array(images)), attributes)
+
+
+def drawn(draw: Draw, name: str, rule: str, operator: str, inputs: tuple[Array | None, ...],
+          attributes: dict[str, Any], outputs: int = 1) -> Case:
+    """The case at a random opset."""
+    assert inputs[0] is not None
+    first = oldest(operator, attributes, inputs[0].dtype.name, outputs)
+    opset = draw.pick([first, *(version for version in OPERATORS[operator].versions if version > first)])
+    return Case(name, rule, operator, opset, inputs, attributes, outputs)
+
+
 def attempt(draw: Draw, name: str, wide: bool = False) -> Case | None:
     """A random case, unless its windows turn out to be unusable."""
     operator = draw.pick(OPERATORS_DRAWN)
@@ -135,55 +268,11 @@ def attempt(draw: Draw, name: str, wide: bool = False) -> Case | None:
     dtype = draw.pick([dtype for dtype in ("float32", "float32", *known.dtypes) if dtype in known.dtypes])
     if dtype not in DTYPES:
         raise SuiteError(f"{name} needs the package ml_dtypes, for {dtype}; install it")
-    inputs, attributes = sample(operator, rank=2, dtype=dtype)
-    rule, outputs = ROUNDED.get(operator, MEANINGS[operator]), 1
-    if operator in SLIDING or operator in GLOBAL or known.domain:
-        rank = draw.pick((2, 2, 1, 3))
-        spatial = [draw.integer(1, 9) for _ in range(rank)]
-        shape = [draw.integer(1, 2), draw.integer(1, 3), *spatial]
-        if math.prod(shape) > MOST_ELEMENTS:
-            return None
-        attributes = {}
-        if operator in SLIDING and wide:
-            attributes, rule = wide_window(draw, operator, spatial), "wide"
-            try:
-                axes_of(operator, spatial, attributes)
-            except GeometryError:
-                return None
-        elif operator in SLIDING:
-            attributes = window(draw, operator, spatial)
-            found = silent(operator, spatial, attributes)
-            if found is None or (found == "d2" and known.domain):
-                return None
-            rule = found if found and not known.domain else rule
-        elif "p" in known.attributes:
-            attributes = {"p": draw.integer(1, 4)}
-        if operator == "NhwcMaxPool":
-            shape = [shape[0], *spatial, shape[1]]
-        x = values(draw, shape, dtype)
-        inputs = (wide_values(draw, x) if wide else x, *inputs[1:])
-        if operator == "MaxPool" and draw.chance(40):
-            outputs = 2
-            rule = rule if rule != MEANINGS[operator] else "indices"
-    elif operator == "MaxUnpool":
-        inputs = (values(draw, inputs[0].shape, dtype), inputs[1])
-    else:
-        first = [draw.integer(0, 16) / 4 for _ in range(2)]
-        corners = [*first, *(place + draw.integer(4, 16) / 4 for place in first)]
-        roi = np.array([[0, *corners] if operator == "MaxRoiPool" else corners]).astype(DTYPES[dtype])
-        inputs = (values(draw, (1, 2, 6, 6), dtype), roi, *([np.array([0])] if operator == "RoiAlign" else []))
-        attributes = {"pooled_shape": [2, 2]} if operator == "MaxRoiPool" else {
-            "output_height": 2, "output_width": 2, "sampling_ratio": draw.integer(0, 2),
-            "coordinate_transformation_mode": draw.pick(("half_pixel", "output_half_pixel"))}
-    if attributes.get("storage_order") and outputs == 1:
-        del attributes["storage_order"]
-    if attributes.get("storage_order"):
-        if len(attributes["kernel_shape"]) > 2:
-            return None
-        rule = rule if rule in ("d1 silent", "wide") else "storage order"
-    first_opset = oldest(operator, attributes, dtype, outputs)
-    opset = draw.pick([first_opset, *(version for version in known.versions if version > first_opset)])
-    return Case(name, "wide" if wide else rule, operator, opset, inputs, attributes, outputs)
+    if operator == "MaxUnpool":
+        return unpooling(draw, name, dtype, wide)
+    if operator in ("MaxRoiPool", "RoiAlign"):
+        return regions(draw, name, operator, dtype)
+    return pooling(draw, name, operator, dtype, wide)
 
 
 def random_case(seed: int, number: int, wide: bool = False) -> Case:

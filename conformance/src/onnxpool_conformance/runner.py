@@ -296,6 +296,9 @@ def read(folder: Path, place: int) -> Any:
         if path.exists():
             try:
                 return reader(path)
+            except ImportError as error:
+                raise SuiteError(f"reading {path.name} needs the package onnx; install it, or let the command write "
+                                 f"output_{place}.npy") from error
             except Exception as error:  # whatever the garbage is
                 return f"{path.name} cannot be read: {type(error).__name__}: {error}"
     return f"the command wrote neither output_{place}.npy nor output_{place}.pb"

@@ -439,7 +439,7 @@ def kernels() -> Iterator[Case]:
         for version, last in zip(known.versions, lasts, strict=True):
             for opset, (dtype, since) in itertools.product(sorted({version, last}), known.dtypes.items()):
                 for rank in ranks if (opset, dtype) == (last, usual) else (2,):
-                    if since <= version or known.domain:
+                    if dtype in DTYPES and (since <= version or known.domain):
                         inputs, attributes = sample(operator, rank=rank, dtype=dtype)
                         yield Case(f"kernel_{operator.lower()}_{opset}_{dtype}_{rank}d", MEANINGS[operator], operator,
                                    COMMON if known.domain else opset, inputs, attributes)

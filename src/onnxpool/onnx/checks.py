@@ -89,7 +89,7 @@ def check_site(site: Site, wanted: Filter) -> NodeCheck:
     windows = plan.axes if isinstance(plan, WindowPlan) else ()
     rows = []
     if operator is not None and not site.error:
-        case = Case(operator, sum(map(bool, site.node.input)), dtype, site.shape, windows,
+        case = Case(operator, tuple(map(bool, site.node.input)), dtype, site.shape, windows,
                     () if plan is None else plan.output_shape, site.around)
         rows = disagreements(case, wanted)
     text = None if plan is None else plan.explain()

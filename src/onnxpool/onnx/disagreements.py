@@ -530,8 +530,8 @@ DISAGREEMENTS = (
         "ort-same-refused", ORT, AVERAGE + MAXIMUM, ort_refuses_negative,
         "computes negative pads for SAME_* if strides exceed the kernel, and refuses them"),
     Disagreement(
-        "ort-zero-points", ORT, QLINEAR, lambda case: case.inputs < 5,
-        "refuses a node without zero points"),
+        "ort-zero-points", ORT, QLINEAR, lambda case: not all(case.inputs),
+        "refuses a node whose zero point has an empty name"),
     Disagreement(
         "ort-quantised-divisor", ORT, QLINEAR, divides_by_fewer,
         "divides by the whole kernel even if a window of ceil_mode overhangs the padding"),
@@ -544,11 +544,14 @@ DISAGREEMENTS = (
         "may be off by more than 0.2 %, because it adds this many elements one after another in float32"),
     Disagreement(
         "ort-unpool-shape", ORT, UNPOOL,
-        lambda case: case.inputs > 2 and (not case.output or math.prod(case.output[:-1]) > 1),
+        lambda case: any(case.inputs[2:]) and (not case.output or math.prod(case.output[:-1]) > 1),
         "takes indices to refer to output_shape; in onnx's node test, they refer to the inferred shape"),
     Disagreement(
-        "old-ort-ceil", ORT, POOLS, lambda case: case.drops and not case.same,
+        "old-ort-ceil", ORT, POOLS + QUANTISED, lambda case: case.drops and not case.same,
         "keeps the window of ceil_mode that starts in the padding: another output shape", before=(1, 21)),
+    Disagreement(
+        "old-ort-indices", ORT, MAXIMUM, lambda case: case.operator.return_indices and case.dtype in BYTES,
+        "points to another place for a window of the lowest integer", values="lowest", before=(1, 29)),
     Disagreement(
         "old-ort-divisor", ORT, AVERAGE,
         lambda case: divides_by_fewer(case) and case.version < 19,

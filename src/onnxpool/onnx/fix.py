@@ -22,7 +22,7 @@ from onnxpool.planning.kinds import WindowPlan
 from onnxpool.schemas import LATEST, resolve
 from onnxpool.windows import Axis
 
-from .cases import AVERAGE, GLOBAL_NORM, MAXIMUM, NHWC, POOLS, QLINEAR, QUANTISED, Case, Disagreement
+from .cases import AVERAGE, GLOBAL_NORM, INFERENCE, MAXIMUM, NHWC, POOLS, QLINEAR, QUANTISED, Case, Disagreement
 from .checks import warning
 from .disagreements import Filter, disagreements
 from .protos import (
@@ -32,6 +32,7 @@ from .protos import (
     bodies,
     completed,
     every_node,
+    opsets_of,
     parsed,
     tensors_of,
     texts_of,
@@ -41,12 +42,14 @@ from .protos import (
 from .splicing import Path as Place
 from .splicing import part, spliced, step
 from .surroundings import PAD_BY_INPUTS
-from .survey import FAMILY, Site, survey
+from .survey import FAMILY, Site, survey, without_weights
 
 MARK = "onnxpool fix: "  # begins the doc_string that tells nodes apart while shapes are inferred
 PADS, PAD_OF_BFLOAT16 = 2, 13  # the first opsets whose Pad has pads and a value, and takes bfloat16
-VARIABLE_DEFAULTS = 4  # since this IR version, an initializer that is also an input is only a default value
+CONSTANT_OF_BYTES = 9  # the first opset whose Constant can be of any dtype
 MOST_COMPARED = 2**16  # windows of an axis that reach into padding, which are compared one by one
+DECLARED = ("the model declares the sizes that onnx's shape inference predicts, and not those that runtimes compute; "
+            "remove its value_info and the sizes of its outputs first")
 LARGEST_PAD = 2**16  # elements along an axis that a Pad may add: it takes memory, unlike the pads of a pool
 MEANS, MAXIMA = AVERAGE + QLINEAR, MAXIMUM + NHWC
 
@@ -271,12 +274,14 @@ def zero_points(state: State) -> Iterator[State]:
         if not inputs[place]:
             made.append(state.constant_node(suffix, np.zeros((), state.case.dtype)))
             inputs[place] = made[-1].output[0]
-    if made and state.opset:  # without the default domain, there is no Constant
+    if made and state.opset < CONSTANT_OF_BYTES:
+        raise UnfitError(f"the model's opset has no Constant of {state.case.dtype}")
+    if made:
         node = onnx.NodeProto()
         node.CopyFrom(state.node)
         del node.input[:]
         node.input.extend(inputs)
-        yield state._replace(node=node, before=(*state.before, *made), case=state.case._replace(inputs=5))
+        yield state._replace(node=node, before=(*state.before, *made), case=state.case._replace(inputs=(True,) * 5))
 
 
 class Rule(NamedTuple):
@@ -397,11 +402,13 @@ class Target(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A pooling node in the file: where it is, and the nodes that it becomes once functions are inlined."""
+    """A pooling node in the file: where it is, the nodes that it becomes once functions are inlined, and perhaps why it
+    must stay."""
 
     place: Place
     node: onnx.NodeProto
     sites: list[Site]
+    reason: str = ""
 
 
 def pools_of(graph: Any, path: Place) -> Iterator[tuple[Place, onnx.NodeProto]]:
@@ -443,13 +450,18 @@ def find(model: onnx.ModelProto, path: str | Path) -> list[Found]:
             node.doc_string = f"{MARK}{len(found)}"
             found.append(Found(place, copy, []))
     forget_claims(work.graph)
-    if work.ir_version >= VARIABLE_DEFAULTS:
-        given = {value.name for value in work.graph.input}
-        for tensor in [tensor for tensor in work.graph.initializer if tensor.name in given]:
-            work.graph.initializer.remove(tensor)
     for site in survey(completed(work, path, weights=False)):
         found[int(site.node.doc_string.removeprefix(MARK))].sites.append(site)
     return found
+
+
+def typed(value: Any, kind: Any) -> Any:
+    """The value of an attribute as a number of another kind, if that has it: versions give p different types."""
+    if kind == onnx.AttributeProto.FLOAT and isinstance(value, int):
+        return float(value)
+    if kind == onnx.AttributeProto.INT and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def state_of(found: Found, site: Site, names: Collection[str], opset: int | None) -> State | None:
@@ -463,13 +475,17 @@ def state_of(found: Found, site: Site, names: Collection[str], opset: int | None
         node.CopyFrom(found.node)
         if site.node.domain == "":
             version = resolve(site.node.op_type, opset)
-            given = {name: value for name, value in attributes_of(site.node).items() if name in version.attributes}
+            given = {name: typed(value, onnx.defs.get_schema(site.node.op_type, opset).attributes[name].type)
+                     for name, value in attributes_of(site.node).items() if name in version.attributes}
             moved = by_name(site.node.op_type, opset, given, return_indices=operator.return_indices)
             if moved._values != operator._values or (site.dtype is not None and site.dtype.name not in version.dtypes):
                 raise UnfitError(f"{version.label} has another meaning")
             operator = moved
-            for attribute in [a for a in node.attribute if a.name not in given]:
-                node.attribute.remove(attribute)
+            for attribute in list(node.attribute):
+                value = given.get(attribute.name)
+                if type(value) is not type(value_of(attribute)):
+                    node.attribute.remove(attribute)
+                    node.attribute.extend([] if value is None else [helper.make_attribute(attribute.name, value)])
 
     def constant(name: str) -> Array | None:
         place = 2 if name == "x_zero_point" else 4
@@ -478,9 +494,9 @@ def state_of(found: Found, site: Site, names: Collection[str], opset: int | None
         return site.wiring.constant(site.node.input[place])
 
     plan = site.plan
-    case = Case(operator, sum(map(bool, site.node.input)), None if site.dtype is None else site.dtype.name, site.shape,
-                plan.axes if isinstance(plan, WindowPlan) else (), () if plan is None else plan.output_shape,
-                site.around)
+    case = Case(operator, tuple(map(bool, site.node.input)), None if site.dtype is None else site.dtype.name,
+                site.shape, plan.axes if isinstance(plan, WindowPlan) else (),
+                () if plan is None else plan.output_shape, site.around)
     return State(node, (), case, default, names, constant)
 
 
@@ -494,7 +510,7 @@ def fixed_node(found: Found, names: Collection[str], target: Target, opset: int 
         if state is None:
             report.reasons.append(f"onnxpool refuses it: {site.error}" if site.error else site.unknown)
             continue
-        reason = site.unknown or (linked and "its attributes come from the caller of a function")
+        reason = site.unknown or (linked and "its attributes come from the caller of a function") or found.reason
         new, reasons = (state, [reason]) if reason else target.improved(state)
         if not reason or target.rows(state.case) or any(row.holds(state.case) for row in PORTABILITY):
             report.reasons += reasons
@@ -571,27 +587,64 @@ def fix_model(path: str | Path, wanted: Filter = Filter()) -> Fixed:  # noqa: B0
         If the file cannot be read or the model is inconsistent.
     """
     model = parsed(path)
-    data = binary_content(path, model)
+    content = binary_content(path, model)
     try:
         found = find(model, path)
     except ModelError as error:
         raise type(error)(f"{path}: {error}") from error
-    results, opset = best_results(model, found, Target(wanted))
-    edits = {each.place: state.written for each, (_, state) in zip(found, results, strict=True) if state is not None}
-    originals = {each.place: each.node for each in found if each.place in edits}
-    changed = None
+    results, opset = best_results(model, found, Target(wanted), opsets_for(model))
+    data = edited(path, content, edits_of(model, found, results, opset))
+    misjudged = [is_misjudged(each) for each in found]
+    if any(misjudged) and is_consistent(model) and not is_consistent(onnx.ModelProto.FromString(data)):
+        found = [each._replace(reason=DECLARED if wrong else "") for each, wrong in zip(found, misjudged, strict=True)]
+        results, opset = best_results(model, found, Target(wanted), ())
+        data = edited(path, content, edits_of(model, found, results, opset))
+    return Fixed(data, any(map(external_data_helper.uses_external_data, tensors_of(model))),
+                 [report for report, _ in results if report.fixed or report.remaining or report.reasons],
+                 None if opset is None else (opsets_of(model)[""], opset))
+
+
+class Edit(NamedTuple):
+    """A message of the file, and the messages that take its place."""
+
+    old: Any
+    new: list[bytes]
+
+
+def edits_of(model: onnx.ModelProto, found: Sequence[Found], results: Sequence[Result],
+             opset: int | None) -> dict[Place, Edit]:
+    """What changes in the file, by the place of each message."""
+    edits = {each.place: Edit(each.node, state.written)
+             for each, (_, state) in zip(found, results, strict=True) if state is not None}
     for i, entry in enumerate(model.opset_import) if opset is not None else ():
         if entry.domain in ("", LONG_NAME):
-            place: Place = (step(onnx.ModelProto, "opset_import", i),)
             new = onnx.OperatorSetIdProto(domain=entry.domain, version=opset)
-            changed, originals[place], edits[place] = (entry.version, new.version), entry, [new.SerializeToString()]
-    for where, proto in originals.items():
-        stored = part(memoryview(data), where)
-        if stored is None or type(proto).FromString(stored.tobytes()).SerializeToString() != proto.SerializeToString():
+            edits[step(onnx.ModelProto, "opset_import", i),] = Edit(entry, [new.SerializeToString()])
+    return edits
+
+
+def edited(path: str | Path, content: bytes, edits: Mapping[Place, Edit]) -> bytes:
+    """The content of a file with other messages."""
+    for place, (old, _) in edits.items():
+        stored = part(memoryview(content), place)
+        if stored is None or type(old).FromString(stored.tobytes()).SerializeToString() != old.SerializeToString():
             raise ModelError(f"{path} stores a message in several pieces; save it again with onnx.save")
-    external = any(map(external_data_helper.uses_external_data, tensors_of(model)))
-    return Fixed(spliced(memoryview(data), edits) if edits else data, external,
-                 [report for report, _ in results if report.fixed or report.remaining or report.reasons], changed)
+    return spliced(memoryview(content), {place: edit.new for place, edit in edits.items()}) if edits else content
+
+
+def is_misjudged(found: Found) -> bool:
+    """Whether onnx's inference predicts another shape of a node than runtimes compute."""
+    states = [state_of(found, site, (), None) for site in found.sites]
+    return any(state is not None and disagreements(state.case, Filter(runtimes={INFERENCE: ()})) for state in states)
+
+
+def is_consistent(model: onnx.ModelProto) -> bool:
+    """Whether the shapes that a model declares are those that onnx's inference predicts."""
+    try:
+        onnx.shape_inference.infer_shapes(without_weights(model), check_type=True, strict_mode=True)
+    except Exception:  # the exceptions of the onnx package have no common base
+        return False
+    return True
 
 
 def binary_content(path: str | Path, model: onnx.ModelProto) -> bytes:
@@ -606,12 +659,13 @@ def binary_content(path: str | Path, model: onnx.ModelProto) -> bytes:
     raise ModelError(f"{path} is not in ONNX's binary format; save it with onnx.save as a file named .onnx")
 
 
-def best_results(model: onnx.ModelProto, found: Sequence[Found], target: Target) -> tuple[list[Result], int | None]:
-    """What becomes of each node, and the opset if another one leaves fewer disagreements."""
+def best_results(model: onnx.ModelProto, found: Sequence[Found], target: Target,
+                 opsets: Sequence[int]) -> tuple[list[Result], int | None]:
+    """What becomes of each node, and the opset if another one of these leaves fewer disagreements."""
     names = {str(text) for text in texts_of(model)}
     plain = best = [fixed_node(each, names, target, None) for each in found]
     moved = None
-    for opset in opsets_for(model) if remaining(best) else ():
+    for opset in opsets if remaining(best) else ():
         try:
             other = [fixed_node(each, names, target, opset) for each in found]
         except (PoolError, PoolTypeError):  # a node has no such version, or means something else there

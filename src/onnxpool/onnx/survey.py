@@ -36,6 +36,7 @@ from .protos import (
 )
 from .surroundings import Surroundings, Wiring, constant_of
 
+VARIABLE_DEFAULTS = 4  # since this IR version, an initializer that is also an input is only a default value
 UNNAMED = "unk__"  # how the names begin that onnx gives to sizes that it cannot infer
 MOST_ROUNDS = 20  # of folding; a round suffices for what does not depend on pooling nodes or inference of onnx
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
@@ -254,7 +255,7 @@ def without_values(tensor: onnx.TensorProto) -> bool:
 
 
 def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which inputs replace large initializers, since inference runs several times."""
+    """A copy in which inputs replace large initializers, since inference runs several times, and default values."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph = copy.graph
@@ -262,7 +263,8 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     declared = {value.name for value in graph.input}
     graph.input.extend(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
                        for tensor in large if tensor.name not in declared)
-    kept = [tensor for tensor in graph.initializer if not without_values(tensor)]
+    defaults = declared if model.ir_version >= VARIABLE_DEFAULTS else set()
+    kept = [tensor for tensor in graph.initializer if not without_values(tensor) and tensor.name not in defaults]
     del graph.initializer[:]
     graph.initializer.extend(kept)
     return copy
