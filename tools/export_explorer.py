@@ -70,7 +70,7 @@ FRAMEWORKS = (
         "has no pads for norms; pad the input with zeros first"),
     Disagreement(
         "torch-default-count", TORCH, AVERAGE, lambda case: case.padded and not case.has("count_include_pad"),
-        "counts padding by default; give count_include_pad=False"),
+        "counts padding by default; pass count_include_pad=False"),
     *(row for row in WITNESSES if row.name not in OF_OTHER_NODES),
     Disagreement(
         "keras-missing", KERAS, NORM, lambda case: True,

@@ -22,7 +22,7 @@ const FACTS = {
   {"name": "torch-dilations", "runtime": "torch", "text": "has no dilations for means and norms", "values": "", "operators": ["AveragePool", "LpPool"], "before": ""},
   {"name": "torch-oversized", "runtime": "torch", "text": "refuses kernels larger than the input without its padding, for three axes", "values": "", "operators": ["AveragePool", "LpPool"], "before": ""},
   {"name": "torch-norm-pads", "runtime": "torch", "text": "has no pads for norms; pad the input with zeros first", "values": "", "operators": ["LpPool"], "before": ""},
-  {"name": "torch-default-count", "runtime": "torch", "text": "counts padding by default; give count_include_pad=False", "values": "", "operators": ["AveragePool"], "before": ""},
+  {"name": "torch-default-count", "runtime": "torch", "text": "counts padding by default; pass count_include_pad=False", "values": "", "operators": ["AveragePool"], "before": ""},
   {"name": "torch-norm-ceil", "runtime": "torch", "text": "computes a norm as a mean times the kernel size, which is wrong if a window of ceil_mode overhangs", "values": "", "operators": ["LpPool"], "before": ""},
   {"name": "torch-norm-range", "runtime": "torch", "text": "returns inf or 0 if powers overflow or underflow the dtype, even though the norm does not", "values": "range", "operators": ["LpPool"], "before": ""},
   {"name": "torch-mean-range", "runtime": "torch", "text": "returns inf if a sum overflows the dtype, even though the mean does not", "values": "range", "operators": ["AveragePool"], "before": ""},

@@ -49,10 +49,10 @@ function given(settings) {
 }
 
 function checkInteger(label, name, value, minimum) {
-  if (!Number.isInteger(value)) throw new Refusal(`${label}: ${name} must be an integer; give one of at least ${minimum}`);
+  if (!Number.isInteger(value)) throw new Refusal(`${label}: ${name} must be an integer; pass one of at least ${minimum}`);
   if (value < minimum) {
     throw new Refusal(`${label}: ${name} must be in [${minimum}, 2^63 - 1], got ${value}; ` +
-                      `give an int of at least ${minimum}`);
+                      `pass an int of at least ${minimum}`);
   }
   if (value > LARGEST) {
     throw new Refusal(`${label}: this page computes with numbers up to ${LARGEST}, got ${name}=${value}; ` +
@@ -65,7 +65,7 @@ function versionOf(settings) {
   checkInteger(operator, "opset", opset, 1);
   if (opset > FACTS.newest) {
     throw new Refusal(`${operator}: opset=${opset} is not known, and the newest is ${FACTS.newest}; ` +
-                      `give opset <= ${FACTS.newest} if the operator is the same there`);
+                      `pass opset <= ${FACTS.newest} if the operator is the same there`);
   }
   return FACTS.operators[operator].filter((version) => version.since <= opset).at(-1);
 }
@@ -75,7 +75,7 @@ function checkAttributes(settings, version, label) {
     if (!version.attributes.includes(name)) {
       const since = FACTS.operators[settings.operator].find((row) => row.attributes.includes(name)).since;
       throw new Refusal(`${label}: ${name}=${Array.isArray(value) ? tuple(value) : value} given, but ${name} was ` +
-                        `introduced in ${settings.operator}-${since}; leave it out or give opset >= ${since}`);
+                        `introduced in ${settings.operator}-${since}; leave it out or pass opset >= ${since}`);
     }
     if (Array.isArray(value)) {
       value.forEach((number, i) => checkInteger(label, `${name}[${i}]`, number, name === "pads" ? 0 : 1));
@@ -100,7 +100,7 @@ function resolveAxis(label, i, settings) {
     out = (settings.ceil_mode ? ceilDiv(room, stride) : floorDiv(room, stride)) + 1;
     if (out < 1) {
       const limit = settings.ceil_mode ? `, and with ceil_mode=1 less than strides[${i}]=${stride} may be missing` : "";
-      const way = mode === "VALID" ? "give pads with auto_pad='NOTSET'" : "add pads";
+      const way = mode === "VALID" ? "pass pads with auto_pad='NOTSET'" : "add pads";
       throw new Refusal(`${label}: kernel_shape[${i}]=${kernel} with dilations[${i}]=${dilation} spans ${span}, but axis ` +
                         `${i + 2} has ${size} (+${pads[0]}+${pads[1]} pads)${limit}; ${way} or shrink kernel_shape`);
     }
@@ -123,7 +123,7 @@ function plan(settings) {
   }
   if (settings.auto_pad !== "NOTSET" && settings.pads.some((pad) => pad !== 0)) {
     throw new Refusal(`${label}: pads=${tuple(settings.pads)} given together with auto_pad=${settings.auto_pad}; ` +
-                      "leave pads out or give auto_pad='NOTSET'");
+                      "leave pads out or pass auto_pad='NOTSET'");
   }
   const axes = settings.sizes.map((_, i) => resolveAxis(label, i, settings));
   return { label, version: version.since, axes, divided: settings.operator === "AveragePool" };

@@ -31,7 +31,7 @@ def as_array(label: str, x: object, name: str = "X") -> Array:
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
         way = "x.filled(...)" if isinstance(x, np.ma.MaskedArray) else "numpy.array(x, subok=False)"
         raise PoolTypeError(f"{label}: {name} is a {type(x).__name__}, which is not supported; "
-                            f"give an ndarray, such as {way}", label, name, value=type(x).__name__)
+                            f"pass an ndarray, such as {way}", label, name, value=type(x).__name__)
     try:
         array = np.asanyarray(x)
     except MemoryError:
@@ -84,7 +84,7 @@ def readable(x: object) -> str:
 def unreadable(label: str, x: object, name: str, reason: str) -> PoolTypeError:
     """The error for an object that NumPy cannot convert to an array of numbers."""
     return PoolTypeError(f"{label}: {name} is a {type(x).__module__}.{type(x).__qualname__}, which NumPy cannot "
-                         f"convert to an array of numbers: {reason}; give {readable(x)}", label, name,
+                         f"convert to an array of numbers: {reason}; pass {readable(x)}", label, name,
                          value=type(x).__name__)
 
 
@@ -106,13 +106,13 @@ def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
     if isinstance(dtype, str) and dtype in DTYPES:
         return dtype_named(dtype)
     if dtype is None:
-        raise PoolTypeError(f"{label}: dtype is None, which NumPy reads as float64; give one such as 'float32'",
+        raise PoolTypeError(f"{label}: dtype is None, which NumPy reads as float64; pass one such as 'float32'",
                             label, "dtype")
     try:
         return native(dtype)
     except Exception as error:  # NumPy raises many kinds
         raise PoolTypeError(f"{label}: dtype must be a NumPy dtype, got {dtype!r} of type {type(dtype).__name__}: "
-                            f"{error}; give one such as 'float32'", label, "dtype", value=dtype) from None
+                            f"{error}; pass one such as 'float32'", label, "dtype", value=dtype) from None
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
@@ -131,16 +131,16 @@ def dtype_named(name: str) -> np.dtype[Any]:
 def check_out(label: str, out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Refuse an `out` that does not have exactly the shape and dtype of the result."""
     if type(out) is not np.ndarray and (not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray)):
-        raise PoolTypeError(f"{label}: out is a {type(out).__name__}; give an ndarray of shape {shape}", label, "out",
+        raise PoolTypeError(f"{label}: out is a {type(out).__name__}; pass an ndarray of shape {shape}", label, "out",
                             value=type(out).__name__)
     if out.dtype != dtype and native(out.dtype) != dtype:
-        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, but the result has {dtype}; give an array of that "
+        raise PoolTypeError(f"{label}: out has dtype {out.dtype}, but the result has {dtype}; pass an array of that "
                             f"dtype", label, "out", value=out.dtype.name)
     if out.shape != shape:
-        raise PoolError(f"{label}: out has shape {out.shape}, but the result has {shape}; give an array of that shape",
+        raise PoolError(f"{label}: out has shape {out.shape}, but the result has {shape}; pass an array of that shape",
                         label, "out", value=out.shape)
     if not out.flags.writeable:
-        raise PoolError(f"{label}: output array is read-only; give a writeable one", label, "out")
+        raise PoolError(f"{label}: output array is read-only; pass a writeable one", label, "out")
     return out
 
 

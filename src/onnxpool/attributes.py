@@ -52,10 +52,10 @@ def integer(where: Place, value: Any, minimum: int) -> int:
         value = scalar(value)
     if not is_integer(value):
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
-                            f"give an int of at least {minimum}", *where.names, value=value)
+                            f"pass an int of at least {minimum}", *where.names, value=value)
     if not minimum <= int(value) <= INT64_MAX:
         way = f"an int of at least {minimum}" if value < minimum else "a smaller int"
-        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; give {way}", *where.names,
+        raise PoolError(f"{where} must be in [{minimum}, 2^63 - 1], got {shown(value)}; pass {way}", *where.names,
                         value=value)
     return int(value)
 
@@ -71,7 +71,7 @@ def as_float(value: Any) -> float:
 def positive(where: Place, value: Any, limit: float, such: float) -> float:
     """A value as a float, if it is a real number above 0 and at most `limit`. Only float infinity is infinite."""
     value = scalar(value)
-    way = f"give a float above 0, such as {such}"
+    way = f"pass a float above 0, such as {such}"
     if not is_real(value):
         raise PoolTypeError(f"{where} must be a float, got {shown(value)} of type {type(value).__name__}; {way}",
                             *where.names, value=value)
@@ -126,7 +126,7 @@ class Ints(Attribute):
         """The end of the message about a value that is not such a sequence: what to give instead."""
         each = ("one int for each spatial axis", "two ints for each spatial axis, all beginnings first")
         rest = "" if self.omitted is None else f", or leave {where.attribute} out"
-        return f"give {each[SIDES[where.attribute] - 1]}{rest}"
+        return f"pass {each[SIDES[where.attribute] - 1]}{rest}"
 
     def check(self, where: Place, value: Any) -> int | tuple[int, ...]:
         """The integers as an int or a tuple."""
@@ -164,7 +164,7 @@ class Axes(Ints):
 
     def way(self, where: Place) -> str:
         """The end of the message about a value that is not a sequence of axes: what to give instead."""
-        return "give the number of each axis to pool"
+        return "pass the number of each axis to pool"
 
     def check(self, where: Place, value: Any) -> tuple[int, ...]:
         """The axes as a tuple."""
@@ -189,9 +189,9 @@ class Flag(Attribute):
         value = scalar(value)
         if not is_integer(value) and not isinstance(value, (bool, np.bool_)):
             raise PoolTypeError(f"{where} must be {known}, got {shown(value)} of type {type(value).__name__}; "
-                                f"give {known}", *where.names, value=value)
+                                f"pass {known}", *where.names, value=value)
         if value not in self.values:
-            raise PoolError(f"{where} must be {known}, got {shown(value)}; give {known}", *where.names, value=value)
+            raise PoolError(f"{where} must be {known}, got {shown(value)}; pass {known}", *where.names, value=value)
         return int(value)
 
 
@@ -240,7 +240,7 @@ class Choice(Attribute):
         """The value, with the empty string replaced."""
         if not isinstance(value, str):
             raise PoolTypeError(f"{where} must be a str, got {shown(value)} of type {type(value).__name__}; "
-                                f"give one of {', '.join(self.values)}", *where.names, value=value)
+                                f"pass one of {', '.join(self.values)}", *where.names, value=value)
         if value not in self.values and not (self.blank and value == ""):
             raise PoolError(f"{where} must be one of {', '.join(self.values)}, got {shown(value)}; "
                             f"the names are case-sensitive", *where.names, value=value)

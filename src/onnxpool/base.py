@@ -180,10 +180,10 @@ class Operator(Frozen):
             sizes = tuple(shape)
         except TypeError:
             raise PoolTypeError(f"{self.label}: shape must be a sequence of integers, got {shape!r} of type "
-                                f"{type(shape).__name__}; give the shape of X, such as (1, 3, 224, 224)",
+                                f"{type(shape).__name__}; pass the shape of X, such as (1, 3, 224, 224)",
                                 self.label, "shape", value=shape) from None
         if len(sizes) > MOST_AXES:
-            raise PoolError(f"{self.label}: X has {len(sizes)} axes, but no array has more than {MOST_AXES}; give "
+            raise PoolError(f"{self.label}: X has {len(sizes)} axes, but no array has more than {MOST_AXES}; pass "
                             f"fewer", self.label, "shape", value=len(sizes))
         return tuple(integer(Place(self.label, "shape", i), size, 0) for i, size in enumerate(sizes))
 
@@ -192,7 +192,7 @@ class Operator(Frozen):
         least = 3 if self.windowed else 2
         if len(shape) < least:
             raise PoolError(f"{self.label}: X has {len(shape)} axes (shape {shape}), but needs at least {least}; "
-                            f"give (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
+                            f"pass (N, C{', *spatial' if least == 3 else ''})", self.label, "X", value=shape)
 
     def _check_dtype(self, dtype: np.dtype[Any]) -> None:
         """Refuse a dtype that the version does not allow."""

@@ -59,7 +59,7 @@ def _from_environment() -> Limits:
         text = os.environ.get(variable, "").strip()
         digits = text.lstrip("0")[:20]  # Python refuses to convert thousands of digits
         if text and not (text.isascii() and text.isdigit() and 0 < int(digits or 0) <= INT64_MAX):
-            raise ImportError(f"{variable}={text!r} is not a limit; give a whole number in [1, 2^63 - 1], or unset it")
+            raise ImportError(f"{variable}={text!r} is not a limit; pass a whole number in [1, 2^63 - 1], or unset it")
         values.append(int(digits) if text else None)
     return _checked(*values)
 

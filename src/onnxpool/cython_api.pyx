@@ -96,7 +96,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
         if isinstance(plan, Plan):
             raise PoolTypeError(f"{plan.label}: its inputs are checked in Python, so there is no handle; call the plan")
         raise PoolTypeError(f"onnxpool: a handle needs the plan of an operator, got {type(plan).__name__}; "
-                            f"give onnxpool.MaxPool(...).plan(shape, dtype)")
+                            f"pass onnxpool.MaxPool(...).plan(shape, dtype)")
     plan._check_limits()
     rule = plan._rule(inputs)
     x = memory_of(plan.label, "X", plan.shape, plan.dtype, x_strides)
@@ -170,7 +170,7 @@ cdef tuple values(const int64_t* source, Py_ssize_t count):
 def named(dict names, str field, code):
     if code not in names:
         known = ", ".join(f"{number} ({name})" for number, name in names.items())
-        raise PoolError(f"onnxpool: {field}={code} of a geometry is unknown; give {known}")
+        raise PoolError(f"onnxpool: {field}={code} of a geometry is unknown; pass {known}")
     return names[code]
 
 
@@ -217,16 +217,16 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
     cdef onnxpool_geometry geometry
     cdef onnxpool_handle* handle
     if given == NULL:
-        raise PoolError("onnxpool: the geometry is NULL; give one")
+        raise PoolError("onnxpool: the geometry is NULL; pass one")
     geometry = known_part(given)
     name = named(OPERATIONS, "operation", geometry.operation)
     dtype = named(ELEMENTS, "dtype", geometry.dtype)
     auto_pad = named(AUTO_PADS, "auto_pad", geometry.auto_pad)
     least = 3 if "kernel_shape" in schemas.resolve(name, None).attributes else 2
     if not least <= geometry.ndim <= MOST_AXES:
-        raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; give {least} to {MOST_AXES} axes")
+        raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; pass {least} to {MOST_AXES} axes")
     if geometry.shape == NULL:
-        raise PoolError(f"{name}: shape of a geometry is NULL; give {geometry.ndim} sizes")
+        raise PoolError(f"{name}: shape of a geometry is NULL; pass {geometry.ndim} sizes")
     key = key_of(&geometry)  # whose arrays may only be read now that their length is known
     operator = operators.get(key)
     if operator is not None and not operator.quantised and (

@@ -98,7 +98,7 @@ def asked(obj, method, **given):
         raise
     except Exception as error:
         raise PoolTypeError(f"from_dlpack: {method} of a {type(obj).__name__} raised {type(error).__name__}: {error}; "
-                            f"give a tensor that supports DLPack, or np.asarray(...) of the object") from error
+                            f"pass a tensor that supports DLPack, or np.asarray(...) of the object") from error
 
 
 def device_of(obj):
@@ -110,7 +110,7 @@ def device_of(obj):
         return index(kind)
     except Exception:  # attributes of other types can raise anything
         raise PoolTypeError(f"from_dlpack: __dlpack_device__ of a {type(obj).__name__} returned {shown(device)}, but "
-                            f"must return two integers: the type of the device and its number; give a tensor that "
+                            f"must return two integers: the type of the device and its number; pass a tensor that "
                             f"supports DLPack, or np.asarray(...) of the object") from None
 
 
@@ -213,7 +213,7 @@ cdef consume(capsule):
         return array
     if not PyCapsule_CheckExact(capsule):
         raise PoolTypeError(f"from_dlpack: __dlpack__ returned a {type(capsule).__name__}, but must return a capsule; "
-                            f"give a tensor that supports DLPack, or np.asarray(...) of the object")
+                            f"pass a tensor that supports DLPack, or np.asarray(...) of the object")
     name = PyCapsule_GetName(capsule)
     label = "none" if name == NULL else (<bytes> name).decode(errors="replace")
     raise PoolError(f"from_dlpack: the capsule has the name {label}, but must have dltensor or dltensor_versioned; "
@@ -262,12 +262,12 @@ def from_dlpack(obj):
         return consume(obj)  # the caller keeps a reference
     for method in ("__dlpack__", "__dlpack_device__"):
         if not has(obj, method):
-            raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; give a tensor that supports "
+            raise PoolTypeError(f"from_dlpack: a {type(obj).__name__} has no {method}; pass a tensor that supports "
                                 f"DLPack, or np.asarray(...) of the object")
     check_device(device_of(obj), obj)
     if says(obj, lambda x: x.is_neg()):  # torch exports the memory regardless
         raise PoolTypeError("from_dlpack: the tensor has its negative bit set, so its memory holds negated "
-                            "numbers; give x.resolve_neg()")
+                            "numbers; pass x.resolve_neg()")
     try:
         capsule = asked(obj, "__dlpack__", max_version=VERSION)
     except TypeError as error:

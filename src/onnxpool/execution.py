@@ -414,7 +414,7 @@ class Plan(Frozen):
 
     def _no_inputs(self, inputs: tuple[Any, ...]) -> None:
         if inputs:
-            raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out, and give "
+            raise PoolError(f"{self.label}: takes only X, got {1 + len(inputs)} inputs; leave the others out, and pass "
                             f"an array for the result as out=", self.label, value=1 + len(inputs))
 
 

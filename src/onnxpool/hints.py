@@ -59,7 +59,7 @@ def refused(function: Callable[..., Any], label: str, count: int, given: dict[st
     unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
         like = likely(unknown, names)
-        way = f"give {like}" if like else f"it takes {', '.join(names)}"
+        way = f"pass {like}" if like else f"it takes {', '.join(names)}"
         return PoolTypeError(f"{label}: there is no argument {unknown}; {way}", label, unknown, value=given[unknown])
     count -= len(parameters) - len(names)  # without self
     if count > len(placed):

@@ -126,8 +126,8 @@ cdef object find(cls, tuple names, PyObject** arguments):
 
 cdef object look_up(cls, tuple names, PyObject** arguments, Py_ssize_t place):
     """
-    The operator of a class with these arguments, cached by their values. The call is remembered at this place, unless it
-    is negative.
+    The operator of a class with these arguments, cached by their values. The call is remembered at this place, unless
+    it is negative.
 
     Equal arguments of different types can mean different things: where 2 is allowed, 2.0 may not be. The key therefore
     includes the types of all values except None, and of the items of tuples.

@@ -227,17 +227,17 @@ def ranges_of(label: str, slices: Any, shape: tuple[int, ...]) -> list[Range]:
     """Slices of a result of this shape as ranges. Axes without a slice are taken whole."""
     given = slices if isinstance(slices, (tuple, list)) else (slices,)
     if len(given) > len(shape):
-        raise PoolError(f"{label}: {len(given)} slices of a result with {len(shape)} axes, shape {shape}; give one "
+        raise PoolError(f"{label}: {len(given)} slices of a result with {len(shape)} axes, shape {shape}; pass one "
                         f"per axis", label, "slices", value=len(given))
     ranges = []
     for axis, cut in enumerate(given):
         try:
             begin, end, step = cut.indices(shape[axis])
         except (AttributeError, TypeError):
-            raise PoolTypeError(f"{label}: slices[{axis}] must be a slice of integers, got {shown(cut)}; give a slice "
+            raise PoolTypeError(f"{label}: slices[{axis}] must be a slice of integers, got {shown(cut)}; pass a slice "
                                 f"such as slice(0, 4)", label, "slices", axis=axis, value=cut) from None
         if step != 1:
-            raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; give a slice with step "
+            raise PoolError(f"{label}: slices[{axis}]={cut} has the step {step}; pass a slice with step "
                             f"1", label, "slices", axis=axis, value=step)
         ranges.append((begin, max(begin, end)))
     return [*ranges, *((0, size) for size in shape[len(given):])]
@@ -254,7 +254,7 @@ class Limit(NamedTuple):
     def of(cls, label: str, n: Any, max_bytes: Any) -> Limit:
         """Check a limit, which must be exactly one of `n` and `max_bytes`."""
         if (n is None) == (max_bytes is None):
-            raise PoolError(f"{label}: {'neither' if n is None else 'both'} of n and max_bytes given; give one of them",
+            raise PoolError(f"{label}: {'neither' if n is None else 'both'} of n and max_bytes given; pass one of them",
                             label, "n", value=n)
         if n is not None:
             return cls(integer(Place(label, "n"), n, 1), None)
@@ -289,7 +289,7 @@ class Limit(NamedTuple):
                 if self.max_bytes is None or not self.strict:
                     break
                 raise PoolError(f"{label}: max_bytes={self.max_bytes}, but the smallest part has {held(blocks)} bytes; "
-                                f"give at least that many", label, "max_bytes", value=self.max_bytes)
+                                f"pass at least that many", label, "max_bytes", value=self.max_bytes)
             blocks[axis] = smaller(blocks[axis])
         return [-(-size // max(1, -(-size // block))) for size, block in zip(sizes, blocks, strict=True)]
 

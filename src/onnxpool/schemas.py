@@ -185,11 +185,11 @@ def resolve(operator: str, opset: object) -> Version:
     number = integer(Place(operator, "opset"), latest if opset is None else opset, 1)
     if number > latest:
         raise PoolError(f"{operator}: opset={number} is not known, and the newest is {latest}; "
-                        f"give opset <= {latest} if the operator is the same there", operator, "opset", value=number)
+                        f"pass opset <= {latest} if the operator is the same there", operator, "opset", value=number)
     known = [version for version in schema.versions if version.since <= number]
     if not known:
         raise PoolError(f"{operator}: opset={number} has no {operator}, which was introduced in opset "
-                        f"{schema.versions[0].since}; give opset >= {schema.versions[0].since}", operator, "opset",
+                        f"{schema.versions[0].since}; pass opset >= {schema.versions[0].since}", operator, "opset",
                         value=number)
     return known[-1]
 
@@ -206,7 +206,7 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
         return PoolError(f"{version.label}: unknown attribute {name}={shown(value)}; "
                          f"it has {', '.join(version.attributes) or 'none'}", version.label, name, value=value)
     return PoolError(f"{version.label}: {name}={shown(value)} given, but {name} was introduced in "
-                     f"{version.operator}-{first}; leave it out or give opset >= {first}",
+                     f"{version.operator}-{first}; leave it out or pass opset >= {first}",
                      version.label, name, value=value)
 
 
@@ -239,7 +239,7 @@ def check_attributes(version: Version, given: dict[str, Any]) -> dict[str, Any]:
                                 value=error.value) from None
     for name, attribute in version.attributes.items():
         if attribute.required and name not in checked:
-            raise PoolError(f"{version.label}: {name} is required; give {name}", version.label, name)
+            raise PoolError(f"{version.label}: {name} is required; pass {name}", version.label, name)
     return checked
 
 
@@ -251,7 +251,7 @@ def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None
     accepted = ", ".join(dict.fromkeys((*version.dtypes, *more)))
     if first:
         raise PoolTypeError(f"{version.label}: dtype {name} is accepted from {version.operator}-{first} on, but here "
-                            f"only {accepted}; cast to one of these or give opset >= {first}",
+                            f"only {accepted}; cast to one of these or pass opset >= {first}",
                             version.label, "X", value=name)
     raise PoolTypeError(f"{version.label}: dtype {name} is not accepted, only {accepted}; {cast(version, name)}",
                         version.label, "X", value=name)
@@ -263,14 +263,14 @@ def cast(version: Version, name: str) -> str:
     if wide in version.dtypes:
         more = ""
         if name == "uint16" and "bfloat16" in version.dtypes:
-            more = "; if these are the bits of bfloat16, give x.view(ml_dtypes.bfloat16)"
+            more = "; if these are the bits of bfloat16, pass x.view(ml_dtypes.bfloat16)"
         elif quantised in SCHEMAS and name in SCHEMAS[quantised].versions[-1].dtypes:
             more = f"; {quantised} takes it with a scale and a zero point"
         return f"cast to {wide}, which represents every {name} exactly{more}"
     if name in ("int64", "uint64") and "float64" in version.dtypes:
         return "cast to float64, which is exact for integers up to 2^53"
     if name.startswith("complex"):
-        return "give its real part, its imaginary part or its magnitude"
+        return "pass its real part, its imaginary part or its magnitude"
     return "cast to one of these"
 
 
@@ -283,7 +283,7 @@ def check_outputs(version: Version, count: int) -> None:
         raise PoolError(f"{version.label}: {count} outputs requested, but there are {version.outputs}; request fewer",
                         version.label, "return_indices", value=count)
     raise PoolError(f"{version.label}: return_indices given, but Indices were introduced in {version.operator}-{first}"
-                    f"; leave it out or give opset >= {first}", version.label, "return_indices", value=True)
+                    f"; leave it out or pass opset >= {first}", version.label, "return_indices", value=True)
 
 
 def supported() -> list[dict[str, Any]]:

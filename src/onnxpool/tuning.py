@@ -105,7 +105,7 @@ def load_wisdom(data: Mapping[str, Any]) -> int:
     True
     """
     if not isinstance(data, Mapping):
-        raise PoolTypeError(f"load_wisdom: data must be a mapping, got {type(data).__name__}; give what wisdom() "
+        raise PoolTypeError(f"load_wisdom: data must be a mapping, got {type(data).__name__}; pass what wisdom() "
                             f"returned", value=data)
     for name, here in machine().items():
         if data.get(name) != here:

@@ -199,7 +199,7 @@ def per_axis(label: str, attributes: dict[str, Any], name: str, rank: int) -> tu
         return (value,) * sides
     if len(value) != sides:
         raise PoolError(f"{label}: {name}={value} has {len(value)} values, but {rank} spatial axes take {sides}; "
-                        f"give {SIDES[name]} for each axis", label, name, value=value)
+                        f"pass {SIDES[name]} for each axis", label, name, value=value)
     given: tuple[int, ...] = value
     return given
 
@@ -242,7 +242,7 @@ def resolve_axis(label: str, index: int, axis: int, size: int, kernel: int, stri
         out = (ceil_div(room, stride) if ceil else room // stride) + 1
         if out < 1:
             limit = f", and with ceil_mode=1 less than strides[{index}]={stride} may be missing" if ceil else ""
-            way = "give pads with auto_pad='NOTSET'" if mode == "VALID" else "add pads"
+            way = "pass pads with auto_pad='NOTSET'" if mode == "VALID" else "add pads"
             raise PoolError(f"{label}: kernel_shape[{index}]={kernel} with dilations[{index}]={dilation} spans {span}, "
                             f"but axis {axis} has {size} (+{pads[0]}+{pads[1]} pads){limit}; "
                             f"{way} or shrink kernel_shape", label, "kernel_shape", axis=axis, value=kernel)
@@ -275,7 +275,7 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
     """
     rank = len(sizes)
     if attributes["kernel_shape"] is None:
-        raise PoolError(f"{label}: kernel_shape is required to compute a result; give kernel_shape",
+        raise PoolError(f"{label}: kernel_shape is required to compute a result; pass kernel_shape",
                         label, "kernel_shape")
     kernel = per_axis(label, attributes, "kernel_shape", rank)
     strides = per_axis(label, attributes, "strides", rank)
@@ -285,7 +285,7 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
     mode = attributes["auto_pad"]
     if mode != "NOTSET" and any(pads):
         raise PoolError(f"{label}: pads={pads} given together with auto_pad={mode}; "
-                        f"leave pads out or give auto_pad='NOTSET'", label, "pads", value=pads)
+                        f"leave pads out or pass auto_pad='NOTSET'", label, "pads", value=pads)
     ceil, counts_pads = bool(attributes.get("ceil_mode")), bool(attributes.get("count_include_pad"))
     return tuple([resolve_axis(label, i, places[i], sizes[i], kernel[i], strides[i], dilations[i],
                                (pads[i], pads[i + rank]), mode, ceil, counts_pads) for i in range(rank)])

@@ -252,7 +252,7 @@ def beyond_memory(plan, message):
     sizes = {"X": whole * plan.dtype.itemsize, "the result": result * plan.dtype.itemsize}
     if plan.reduction.indexed:
         sizes["Indices"] = result * 8
-    if "have no compiled indices" in message:
+    if "need a 64-bit dtype" in message:
         return plan.reduction.indexed and whole > 2**30
     return "too large for any array" in message and any(
         f": {name} of shape" in message and size > sys.maxsize for name, size in sizes.items())

@@ -92,7 +92,7 @@ REFUSED = {
     "opset_negative": ({"opset": -1}, "opset"),
     "ndim": ({"ndim": 1}, "ndim=1"),
     "ndim_of_garbage": ({"ndim": 65}, "ndim=65"),
-    "ndim_without_windows": ({"ndim": 2}, "MaxPool: ndim=2 of a geometry; give 3 to 64 axes"),
+    "ndim_without_windows": ({"ndim": 2}, "MaxPool: ndim=2 of a geometry; pass 3 to 64 axes"),
     "shape": ({"shape": None}, "shape of a geometry is NULL"),
     "shape_negative": ({"shape": (1, -1, 4)}, r"shape\[1\]"),
     "shape_too_large": ({"shape": (2**31, 2**31, 4)}, "too large for any array"),

@@ -90,16 +90,16 @@ def test_what_is_typed(typed, meant):
 
 # Words after `onnxpool`, and text that the message contains.
 MISTAKES = [
-    ("explain MaxPool kernel_size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; give kernel_shape"),
-    ("explain MaxPool kernel_shape=3 stride=2 --shape 1,3,7,7", "MaxPool: there is no argument stride; give strides"),
-    ("explain MaxPool kernel_shap=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_shap; give kernel_shape"),
-    ("explain MaxPool kernelshape=3 --shape 1,3,7,7", "MaxPool: there is no argument kernelshape; give kernel_shape"),
-    ("explain MaxPool kernel_shape=3 dtpye=int8", "MaxPool: there is no argument dtpye; give dtype"),
-    ("explain MaxPool Kernel-Size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; give kernel_shape"),
-    ("explain maxpool kernel_shape=3 axis=1 --shape 1,3,7,7", "MaxPool: there is no argument axis; give axes"),
+    ("explain MaxPool kernel_size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; pass kernel_shape"),
+    ("explain MaxPool kernel_shape=3 stride=2 --shape 1,3,7,7", "MaxPool: there is no argument stride; pass strides"),
+    ("explain MaxPool kernel_shap=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_shap; pass kernel_shape"),
+    ("explain MaxPool kernelshape=3 --shape 1,3,7,7", "MaxPool: there is no argument kernelshape; pass kernel_shape"),
+    ("explain MaxPool kernel_shape=3 dtpye=int8", "MaxPool: there is no argument dtpye; pass dtype"),
+    ("explain MaxPool Kernel-Size=3 --shape 1,3,7,7", "MaxPool: there is no argument kernel_size; pass kernel_shape"),
+    ("explain maxpool kernel_shape=3 axis=1 --shape 1,3,7,7", "MaxPool: there is no argument axis; pass axes"),
     ("explain MaxPool kernel_shape=3 p=2 --shape 1,3,7,7", "MaxPool: there is no argument p; it takes kernel_shape, "),
     ("explain MaxPool kernel_shape=3 junk=2 --shape 1,3,7,7", "MaxPool: there is no argument junk; it takes "),
-    ("explain MaxPool kernel_shape=3 shpae=1,3,7,7", "MaxPool: there is no argument shpae; give shape"),
+    ("explain MaxPool kernel_shape=3 shpae=1,3,7,7", "MaxPool: there is no argument shpae; pass shape"),
     ("explain MaxPool --kernel-size 3 --shape 1,3,7,7", "no option --kernel-size; did you mean --kernel-shape?"),
     ("explain MaxPool --kernelshape=3 --shape 1,3,7,7", "no option --kernelshape; did you mean --kernel-shape?"),
     ("explain MaxPool --padding 1 kernel_shape=3", "there is no option --padding; did you mean --pads?"),
@@ -107,14 +107,14 @@ MISTAKES = [
     ("explain MaxPool kernel_shape=3 -shape 1,3,7,7", "there is no option -shape; did you mean --shape?"),
     ("explain MaxPool kernel_shape=3 --bogus", "there is no option --bogus; onnxpool explain --help lists the options"),
     ("explain MaxPool kernel_shape=3 --s 1,3,7,7", "--s may be any of --shape, --svg, --sampling-ratio, "),
-    ("explain MaxPool kernel_shape=3 --shape", "--shape has no value; give --shape [NAME=]SIZE,SIZE,..."),
-    ("explain --dtype --shape 1,3,7,7 MaxPool kernel_shape=3", "--dtype has no value; give --dtype DTYPE"),
+    ("explain MaxPool kernel_shape=3 --shape", "--shape has no value; pass --shape [NAME=]SIZE,SIZE,..."),
+    ("explain --dtype --shape 1,3,7,7 MaxPool kernel_shape=3", "--dtype has no value; pass --dtype DTYPE"),
     ("explain --shape 1,3,7,7", "the following arguments are required: WHAT"),
     ("explain MaxPool kernel_shape=3 kernel_shape=4 --shape 1,3,7,7", "MaxPool: kernel_shape is given twice"),
     ("explain MaxPool kernel_shape=3 --kernel-shape 4 --shape 1,3,7,7", "MaxPool: kernel_shape is given twice"),
-    ("explain MaxPool kernel_shape=3 --shape Y=1,3,7,7", "--shape Y=1,3,7,7: give --shape 1,64,112,112"),
-    ("explain MaxPool 1,3,7,7 kernel_shape=3", "1,3,7,7: give attributes as NAME=VALUE, such as kernel_shape=3,3, and"),
-    ("explain MaxPool AveragePool --shape 1,3,7,7", "AveragePool: give attributes as NAME=VALUE"),
+    ("explain MaxPool kernel_shape=3 --shape Y=1,3,7,7", "--shape Y=1,3,7,7: pass --shape 1,64,112,112"),
+    ("explain MaxPool 1,3,7,7 kernel_shape=3", "1,3,7,7: pass attributes as NAME=VALUE, such as kernel_shape=3,3, and"),
+    ("explain MaxPool AveragePool --shape 1,3,7,7", "AveragePool: pass attributes as NAME=VALUE"),
     ("explain MaxPool kernel_shape=abc --shape 1,3,7,7",
      "MaxPool-22: kernel_shape must be an integer or a sequence of integers, got 'abc' of type str"),
     ("explain MaxPool kernel_shape=3,x --shape 1,3,7,7",
@@ -135,40 +135,40 @@ MISTAKES = [
     ("explain MaxPol kernel_shape=3 --shape 1,3,7,7", "MaxPol is neither a pooling operator nor a file; did you mean "),
     ("explain avgpool kernel_shape=3 --shape 1,3,7,7", "avgpool is neither a pooling operator nor a file; did you "),
     ("explain max_pool2d kernel_shape=3 --shape 1,3,7,7", "max_pool2d is neither a pooling operator nor a file; did "),
-    ("explain Conv --shape 1,3,7,7", "Conv is neither a pooling operator nor a file; give an ONNX file, or one of Av"),
+    ("explain Conv --shape 1,3,7,7", "Conv is neither a pooling operator nor a file; pass an ONNX file, or one of Av"),
     ("explain com.microsoft:MaxPool --shape 1,3,7,7", "com.microsoft:MaxPool is neither a pooling operator nor a "),
     ("explain maxpool.onnx", "cannot read the model maxpool.onnx: No such file or directory"),
     ("explain models/maxpool", "cannot read the model models/maxpool: No such file or directory"),
-    ("explain m.onnx kernel_shape=3", "m.onnx is a model, whose nodes have attributes already; give only --shape"),
+    ("explain m.onnx kernel_shape=3", "m.onnx is a model, whose nodes have attributes already; pass only --shape"),
     ("explain m.onnx --opset 3", "m.onnx is a model, whose nodes have attributes already"),
-    ("explain m.onnx x=1,3,7,7", "m.onnx is a model, whose nodes have attributes already; give only --shape"),
+    ("explain m.onnx x=1,3,7,7", "m.onnx is a model, whose nodes have attributes already; pass only --shape"),
     ("check none.onnx", "cannot read the model none.onnx: No such file or directory"),
-    ("check MaxPool", "MaxPool is an operator; give an ONNX file, or see onnxpool explain MaxPool"),
-    ("run max_pool", "max_pool is an operator; give an ONNX file, or see onnxpool explain MaxPool"),
-    ("bench averagepool", "averagepool is an operator; give an ONNX file, or see onnxpool explain AveragePool"),
+    ("check MaxPool", "MaxPool is an operator; pass an ONNX file, or see onnxpool explain MaxPool"),
+    ("run max_pool", "max_pool is an operator; pass an ONNX file, or see onnxpool explain MaxPool"),
+    ("bench averagepool", "averagepool is an operator; pass an ONNX file, or see onnxpool explain AveragePool"),
     ("check m.onnx --josn", "onnxpool check: error: there is no option --josn; did you mean --json?"),
     ("run m.onnx --inptu x=x.npy", "onnxpool run: error: there is no option --inptu; did you mean --input?"),
     ("bench m.onnx --thraeds 2", "onnxpool bench: error: there is no option --thraeds; did you mean --threads?"),
     ("config --jsno", "onnxpool config: error: there is no option --jsno; did you mean --json?"),
     ("supported --jsno", "onnxpool supported: error: there is no option --jsno; did you mean --json?"),
     ("supported maxpol", "maxpol is not a pooling operator; did you mean MaxPool?"),
-    ("run m.onnx x=1,3,7,7", "unexpected argument x=1,3,7,7; give --shape x=1,3,7,7 or --input x=FILE.npy"),
+    ("run m.onnx x=1,3,7,7", "unexpected argument x=1,3,7,7; pass --shape x=1,3,7,7 or --input x=FILE.npy"),
     ("check m.onnx n.onnx", "unexpected argument n.onnx"),
     ("config now", "unexpected argument now"),
-    ("run m.onnx --seed x", "argument --seed: give an integer of at least 0, not 'x'"),
-    ("bench m.onnx --threads 0", "argument --threads: give an integer of at least 1, not '0'"),
-    ("run m.onnx --rtol -1 --check", "argument --rtol: give a number of at least 0, such as 1e-3, not '-1'"),
+    ("run m.onnx --seed x", "argument --seed: pass an integer of at least 0, not 'x'"),
+    ("bench m.onnx --threads 0", "argument --threads: pass an integer of at least 1, not '0'"),
+    ("run m.onnx --rtol -1 --check", "argument --rtol: pass a number of at least 0, such as 1e-3, not '-1'"),
     ("explian MaxPool", "there is no command explian; did you mean onnxpool explain?"),
     ("chckk m.onnx", "there is no command chckk; did you mean onnxpool check?"),
     ("help", "there is no command help; did you mean onnxpool --help?"),
     ("version", "there is no command version; did you mean onnxpool --version?"),
     ("MaxPool kernel_shape=3", "there is no command MaxPool; did you mean onnxpool explain MaxPool?"),
-    ("m.onnx", "there is no command m.onnx; give one of run, check, fix, explain, bench, config, supported"),
+    ("m.onnx", "there is no command m.onnx; pass one of run, check, fix, explain, bench, config, supported"),
     ("--verison", "there is no option --verison; did you mean --version?"),
     ("config --version", "onnxpool config: error: there is no option --version; onnxpool config --help lists the "),
     ("--josn", "there is no option --josn; did you mean --json?"),
-    ("--json", "give a command: one of run, check, fix, explain, bench, config, supported"),
-    ("", "give a command: one of run, check, fix, explain, bench, config, supported"),
+    ("--json", "pass a command: one of run, check, fix, explain, bench, config, supported"),
+    ("", "pass a command: one of run, check, fix, explain, bench, config, supported"),
 ]
 
 
@@ -338,7 +338,7 @@ def test_dtypes_that_are_none(text):
     """NumPy does not know them, and case matters in codes."""
     status, out, err = ended(["explain", "MaxPool", "kernel_shape=2", "axes=0", "--shape", "9", f"--dtype={text}"])
     assert (status, out) == (CANNOT, "")
-    assert f"dtype must be a NumPy dtype, got {text!r}; give one of float16, bfloat16, float32, " in err
+    assert f"dtype must be a NumPy dtype, got {text!r}; pass one of float16, bfloat16, float32, " in err
 
 
 def test_a_dtype_without_its_package(monkeypatch):
@@ -383,7 +383,7 @@ def test_what_is_given_twice_is_not_dropped(typed, model, monkeypatch):
     before = os.listdir()
     status, out, err = ended(shlex.split(typed))
     assert (status, out) == (CANNOT, "")
-    assert "twice" in err or "once" in err or "are given together; give one of them" in err
+    assert "twice" in err or "once" in err or "are given together; pass one of them" in err
     assert os.listdir() == before
 
 

@@ -169,7 +169,7 @@ def test_weights_are_no_inputs(refused, tmp_path, capsys):
         numpy_helper.from_array(np.zeros((4, 1, 17, 17), np.float32), "w")))
     for name in ("X", "w"):
         assert command.main(["check", path, "--shape", f"{name}=4,1,17,17"]) == CANNOT
-        assert f"the model has no input {name!r}; it has 'x'; give" in capsys.readouterr().err
+        assert f"the model has no input {name!r}; it has 'x'; pass" in capsys.readouterr().err
 
 
 def test_operators_that_onnx_does_not_infer(check):
@@ -241,7 +241,7 @@ def test_open_sizes(check, tmp_path, capsys):
     out = capsys.readouterr().out.splitlines()
     assert out.count(f"  not fully checked: {unknown}") == 2
     assert out[-2:] == ["3 pooling nodes, 0 warnings, 2 not fully checked",
-                        "input 'x' has unknown sizes: give --shape x=SIZE,SIZE,..."]
+                        "input 'x' has unknown sizes: pass --shape x=SIZE,SIZE,..."]
 
     nodes, status = check(OPEN, "--shape", "x=1,3,8,8", "--partial")
     assert shapes(nodes)[0] == ("y", [1, 3, 8, 8], [1, 3, 8, 8])
@@ -342,10 +342,10 @@ def test_filters(check, options, names):
 
 
 @pytest.mark.parametrize(("option", "line"), [
-    ("--runtime=torch", "--runtime torch: 'torch' is not a runtime; give one of onnxruntime, openvino, reference, "),
-    ("--runtime=onnxruntime=new", "--runtime onnxruntime=new: 'new' is not a version; give --runtime onnxruntime=1.32"),
-    ("--runtime=onnxruntime=", "--runtime onnxruntime=: '' is not a version; give --runtime onnxruntime=1.32"),
-    ("--ignore=ort-nans", "--ignore ort-nans: there is no such warning; give one of ort-kernel, ort-rank, ort-pads"),
+    ("--runtime=torch", "--runtime torch: 'torch' is not a runtime; pass one of onnxruntime, openvino, reference, "),
+    ("--runtime=onnxruntime=new", "--runtime onnxruntime=new: 'new' is not a version; pass --runtime onnxruntime=1.32"),
+    ("--runtime=onnxruntime=", "--runtime onnxruntime=: '' is not a version; pass --runtime onnxruntime=1.32"),
+    ("--ignore=ort-nans", "--ignore ort-nans: there is no such warning; pass one of ort-kernel, ort-rank, ort-pads"),
 ])
 def test_filters_that_are_none(refused, option, line):
     """An unknown runtime, version or warning is refused with a list of the known ones."""
@@ -398,14 +398,14 @@ def test_attributes_of_any_kind(check, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("option", "line"), [
-    ("x=1,3,8", "m.onnx: input 'x' cannot have shape (1,3,8), as the model takes (N,3,H,W); give --shape "
+    ("x=1,3,8", "m.onnx: input 'x' cannot have shape (1,3,8), as the model takes (N,3,H,W); pass --shape "
                 "NAME=SIZE,SIZE,..."),
-    ("x=1,4,8,8", "m.onnx: input 'x' cannot have shape (1,4,8,8), as the model takes (N,3,H,W); give --shape "
+    ("x=1,4,8,8", "m.onnx: input 'x' cannot have shape (1,4,8,8), as the model takes (N,3,H,W); pass --shape "
                   "NAME=SIZE,SIZE,..."),
-    ("w=1", "m.onnx: the model has no input 'w'; it has 'x'; give --shape NAME=SIZE,SIZE,..."),
-    ("x=1,b", "--shape x=1,b: give --shape NAME=1,3,224,224"),
-    ("1,2", "--shape 1,2: give --shape NAME=1,3,224,224"),
-    ("x=", "--shape x=: give --shape NAME=1,3,224,224"),
+    ("w=1", "m.onnx: the model has no input 'w'; it has 'x'; pass --shape NAME=SIZE,SIZE,..."),
+    ("x=1,b", "--shape x=1,b: pass --shape NAME=1,3,224,224"),
+    ("1,2", "--shape 1,2: pass --shape NAME=1,3,224,224"),
+    ("x=", "--shape x=: pass --shape NAME=1,3,224,224"),
 ])
 def test_shapes_that_do_not_fit(refused, option, line):
     """A malformed --shape, or one that names no input or contradicts the model, is refused."""

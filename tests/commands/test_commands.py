@@ -105,7 +105,7 @@ def test_supported(capsys):
     assert command.main(["supported", "Conv"]) == CANNOT
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("onnxpool: Conv is not a pooling operator; give one or more of AveragePool, ")
+    assert printed.err.startswith("onnxpool: Conv is not a pooling operator; pass one or more of AveragePool, ")
 
 
 @pytest.mark.parametrize("name", ["config", "supported"])

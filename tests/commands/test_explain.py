@@ -74,10 +74,10 @@ def test_a_model(explained, model):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["MaxPool", "kernel_shape=2"], "MaxPool: give the shape of X once, as --shape 1,64,112,112"),
-    (["MaxPool", "kernel_shape=2", "--shape", "1,x"], "--shape 1,x: give --shape 1,64,112,112"),
+    (["MaxPool", "kernel_shape=2"], "MaxPool: pass the shape of X once, as --shape 1,64,112,112"),
+    (["MaxPool", "kernel_shape=2", "--shape", "1,x"], "--shape 1,x: pass --shape 1,64,112,112"),
     (["MaxPool", "kernel_shape", "--shape", "1,1,4"],
-     "kernel_shape: give attributes as NAME=VALUE, such as kernel_shape=3,3"),
+     "kernel_shape: pass attributes as NAME=VALUE, such as kernel_shape=3,3"),
     (["MaxPool", "kernel_shape=9", "--shape", "1,1,4"], "MaxPool-22: kernel_shape[0]=9 with dilations[0]=1 spans 9"),
     (["MaxPool", "kernel_shape=2", "--shape", "1,1,4", "--dtype", "junk"], "MaxPool-22: dtype must be a NumPy dtype"),
     (["none.onnx"], "cannot read the model none.onnx"),

@@ -66,7 +66,7 @@ def test_numbers_that_are_too_large(tmp_path, option, text):
     """Or that Python does not convert."""
     path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)])
     line = failed(["bench", path, option, text])
-    assert line.startswith(f"onnxpool bench: error: argument {option}: give an integer of at ")
+    assert line.startswith(f"onnxpool bench: error: argument {option}: pass an integer of at ")
     assert len(line) < 400
 
 

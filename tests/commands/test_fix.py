@@ -88,7 +88,7 @@ def test_weights_in_other_files(folder):
     onnx.save(model, "m.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
     (folder / "sub").mkdir()
     line = failed(["fix", "m.onnx", "sub/new.onnx"])
-    assert line == ("onnxpool: cannot write sub/new.onnx: m.onnx refers to files beside it; give a file in the same "
+    assert line == ("onnxpool: cannot write sub/new.onnx: m.onnx refers to files beside it; pass a file in the same "
                     "directory")
     assert list((folder / "sub").iterdir()) == []
     (folder / "weights.bin").rename(folder / "moved")
@@ -100,7 +100,7 @@ def test_weights_in_other_files(folder):
 @pytest.mark.parametrize(("words", "reason"), [
     (["none.onnx", "new.onnx"], "cannot read the model none.onnx: No such file or directory"),
     (["junk.onnx", "new.onnx"], "junk.onnx is not an ONNX model"),
-    (["MaxPool", "new.onnx"], "MaxPool is an operator; give an ONNX file"),
+    (["MaxPool", "new.onnx"], "MaxPool is an operator; pass an ONNX file"),
     (["m.onnx", "none/new.onnx"], "cannot write none/new.onnx: no such directory"),
     (["m.onnx", "new.onnx", "--runtime", "torch"], "--runtime torch: 'torch' is not a runtime"),
     (["m.onnx"], "FILE.onnx"),

@@ -46,11 +46,11 @@ def test_an_initializer_is_a_default(tmp_path, ramp, run):
 
 @pytest.mark.parametrize(("array", "line"), [
     (RAMP.astype(np.float64), "input 'x' is float64 (1,1,4,4), but the model takes float32 (1,1,4,4); "
-                              "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
+                              "pass --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
     (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), but the model takes float32 (1,1,4,4); "
-                     "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
+                     "pass --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
     (RAMP[0], "input 'x' is float32 (1,4,4), but the model takes float32 (1,1,4,4); "
-              "give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
+              "pass --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
 ])
 def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
     """An array of another dtype, size or rank is refused, with both named."""
@@ -87,13 +87,13 @@ def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=["N", 1, "H", "W"])])
 
     assert run(path, "--shape=x=2,1,3,5")[1]["nodes"][0]["input_shape"] == [2, 1, 3, 5]
-    advice = "; give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
+    advice = "; pass --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
     assert refused(path, ramp, "--shape=x=1,1,4,4") == (
         f"a shape is given for 'x', which is not an input to generate{advice}")
     assert refused(path, "--shape=z=1,1,4,4") == f"a shape is given for 'z', which is not an input to generate{advice}"
     assert refused(path, "--shape=x=1,2,4,4") == (
         f"input 'x' is float32 (1,2,4,4), but the model takes float32 (N,1,H,W){advice}")
-    assert refused(path, "--shape=x=1,b") == "--shape x=1,b: give --shape NAME=1,3,224,224"
+    assert refused(path, "--shape=x=1,b") == "--shape x=1,b: pass --shape NAME=1,3,224,224"
 
 
 @pytest.mark.parametrize(("made", "line"), [
@@ -107,7 +107,7 @@ def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
 def test_an_input_that_cannot_be_made(tmp_path, refused, made, line):
     """A missing input that is open, too large or has no numbers is named with its dtype, shape and the options."""
     path = save(tmp_path / "m.onnx", [node("Identity")], [made])
-    assert refused(path) == f"{line}; give --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
+    assert refused(path) == f"{line}; pass --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."
 
 
 def test_the_bits_of_bfloat16_outputs(tmp_path, capsys):
@@ -182,8 +182,8 @@ def test_a_node_that_cannot_run(tmp_path, refused, ramp, nodes, opset, reason):
 
 
 @pytest.mark.parametrize(("arguments", "line"), [
-    (["{model}", "--input=x"], "--input x: give --input NAME=FILE.npy"),
-    (["{model}", "--input==f.npy"], "--input =f.npy: give --input NAME=FILE.npy"),
+    (["{model}", "--input=x"], "--input x: pass --input NAME=FILE.npy"),
+    (["{model}", "--input==f.npy"], "--input =f.npy: pass --input NAME=FILE.npy"),
     (["{model}", "--input=x={ramp}", "--input=x={ramp}"], "--input x={ramp}: 'x' is given twice"),
     (["{model}", "--input=x={ramp}", "--input=z={ramp}"], "the model has no input 'z'; it has 'x'"),
     (["{model}", "--input=x={model}"], "{model} is not a .npy file: "),

@@ -304,7 +304,7 @@ def test_a_reader_changes_settings(page: Page) -> None:
     heights = "['error', 'answer'].map(id => byId(id).offsetHeight > 0)"
     assert page.run(heights) == [True, False]
     assert page.run(f"{type_in}('kernel_shape, axis 2', '')") == (
-        "AveragePool-22: kernel_shape[0] must be an integer; give one of at least 1")
+        "AveragePool-22: kernel_shape[0] must be an integer; pass one of at least 1")
     assert "this page computes with numbers up to" in page.run(f"{type_in}('kernel_shape, axis 2', 1e9)")
     assert page.run(f"{type_in}('kernel_shape, axis 2', 2)") == ""
     assert page.run(heights) == [False, True]
@@ -312,7 +312,7 @@ def test_a_reader_changes_settings(page: Page) -> None:
         page.run(f"byId('rank').value = {rank}; byId('rank').dispatchEvent(new Event('change'))")
         assert page.run("document.querySelectorAll('#numbers input[type=number]').length") == 6 * rank
         assert page.run("byId('error').hidden")
-    assert page.run(f"{type_in}('opset', 6)").endswith("introduced in AveragePool-7; leave it out or give opset >= 7")
+    assert page.run(f"{type_in}('opset', 6)").endswith("introduced in AveragePool-7; leave it out or pass opset >= 7")
     page.run("byId('operator').value = 'MaxPool'; byId('operator').dispatchEvent(new Event('change'))")
     assert page.run("[byId('error').hidden, byId('count_include_pad').disabled]") == [True, True]
 

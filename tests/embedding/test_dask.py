@@ -370,7 +370,7 @@ def test_sums_of_chunks_are_within_the_bound(kind: str, dtype: str) -> None:
 
 ZEROS = da.zeros((8, 8), chunks=4)
 REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
-    "numpy": (lambda: pools.max_pool(np.zeros((8, 8)), 2, axes=0), "not a dask array; give dask.array.from_array",
+    "numpy": (lambda: pools.max_pool(np.zeros((8, 8)), 2, axes=0), "not a dask array; pass dask.array.from_array",
               ("X", None, "ndarray")),
     "unknown": (lambda: pools.max_pool(ZEROS[ZEROS[:, 0] > 0], 2, axes=1), "compute_chunk_sizes", ("X", 0)),
     "objects": (lambda: pools.max_pool(ZEROS.astype(object), 2, axes=0), "object", ("X", None, "object")),

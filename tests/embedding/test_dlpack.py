@@ -324,7 +324,7 @@ def test_methods_that_raise_are_named(method: str, error: Exception) -> None:
         raise error
 
     producer = type("Failing", (Producer,), {method: fail})(some())
-    with pytest.raises(onnxpool.PoolTypeError, match=f"{method} of a Failing raised .*lost; give") as caught:
+    with pytest.raises(onnxpool.PoolTypeError, match=f"{method} of a Failing raised .*lost; pass") as caught:
         onnxpool.from_dlpack(producer)
     assert caught.value.__cause__ is error
 

@@ -73,7 +73,7 @@ def test_a_float_where_versions_differ_names_the_version_that_takes_it(operator,
 
 
 def test_a_value_that_no_version_takes_names_none():
-    with pytest.raises(PoolTypeError, match=r"give an int of at least 1$"):
+    with pytest.raises(PoolTypeError, match=r"pass an int of at least 1$"):
         onnxpool.LpPool(kernel_shape=2, p="2")
 
 
@@ -140,9 +140,9 @@ class Shared(Tensor):
     lambda x: onnxpool.max_roi_pool(X, x, 2),
 ], ids=["function", "operator", "plan", "rois"])
 def test_what_numpy_refuses_to_read_is_refused_with_the_way_out(call, error):
-    with pytest.raises(PoolTypeError, match=r"Pool-\d+: (X|rois) is a .*Tensor, .*; give an ndarray"):
+    with pytest.raises(PoolTypeError, match=r"Pool-\d+: (X|rois) is a .*Tensor, .*; pass an ndarray"):
         call(Tensor(error))
-    with pytest.raises(PoolTypeError, match=r"; give onnxpool\.from_dlpack\(x\)$"):
+    with pytest.raises(PoolTypeError, match=r"; pass onnxpool\.from_dlpack\(x\)$"):
         call(Shared(error))
 
 
@@ -155,7 +155,7 @@ def ways(call, x):
     """The expression that the error for an object suggests, for Python to evaluate."""
     with pytest.raises(PoolTypeError) as caught:
         call(x)
-    return str(caught.value).rpartition("; give ")[2]
+    return str(caught.value).rpartition("; pass ")[2]
 
 
 @pytest.mark.parametrize("make", [
@@ -211,7 +211,7 @@ def test_a_negative_bit_is_not_lost():
     """torch exports the memory of such a tensor, which holds the negated numbers."""
     torch = pytest.importorskip("torch")
     x = torch._neg_view(torch.ones(1, 1, 4))
-    with pytest.raises(PoolTypeError, match=r"negative bit .*; give x\.resolve_neg\(\)"):
+    with pytest.raises(PoolTypeError, match=r"negative bit .*; pass x\.resolve_neg\(\)"):
         onnxpool.from_dlpack(x)
     assert onnxpool.from_dlpack(x.resolve_neg()).tolist() == [[[-1] * 4]]
 
@@ -302,7 +302,7 @@ def test_an_array_where_an_input_would_be_is_told_from_out():
 def test_opsets_that_are_no_dict_are_refused(opsets):
     helper = pytest.importorskip("onnx.helper")
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
-    with pytest.raises(PoolTypeError, match=r"opsets is a .*; give a dict such as .*opset_import"):
+    with pytest.raises(PoolTypeError, match=r"opsets is a .*; pass a dict such as .*opset_import"):
         onnxpool.from_node(node, opsets)
 
 
@@ -310,7 +310,7 @@ def test_what_is_no_node_is_refused():
     helper = pytest.importorskip("onnx.helper")
     model = helper.make_model(helper.make_graph([], "empty", [], []))
     for node in (model, "MaxPool", None):
-        with pytest.raises(PoolTypeError, match=r"node is a .*; give a NodeProto, such as an item of model.graph.node"):
+        with pytest.raises(PoolTypeError, match=r"node is a .*; pass a NodeProto, such as an item of model.graph.node"):
             onnxpool.from_node(node, {"": 19})
 
 
@@ -328,7 +328,7 @@ def test_attributes_of_nodes_have_the_type_of_the_schema(attributes, types):
 
 def test_a_backend_takes_models_only():
     backend = pytest.importorskip("onnxpool.onnx.backend")
-    with pytest.raises(ValueError, match=r"model is a str; give a ModelProto, such as onnx.load\(path\)"):
+    with pytest.raises(ValueError, match=r"model is a str; pass a ModelProto, such as onnx.load\(path\)"):
         backend.prepare("model.onnx")
 
 

@@ -331,7 +331,7 @@ def test_a_variable_that_is_no_limit_is_refused(name, value):
     """It was meant to be one, so importing must not go on without it."""
     done = launch("-c", "import onnxpool", **{name: value})
     assert done.returncode != 0
-    assert f"ImportError: {name}={value!r} is not a limit; give a whole number" in done.stderr
+    assert f"ImportError: {name}={value!r} is not a limit; pass a whole number" in done.stderr
 
 
 @pytest.mark.parametrize("function", [onnxpool.limits, onnxpool.set_limits])

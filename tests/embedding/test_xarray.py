@@ -674,7 +674,7 @@ NUMBERS = X.drop_vars("s")
 SET = xr.Dataset({"a": NUMBERS, "s": ("x", list("abcdef"))})
 REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "numpy": (lambda: pools.max_pool(X.values, {"x": 2}), "ndarray, not an xarray.DataArray", ("X", None, "ndarray")),
-    "whole numpy": (lambda: pools.global_max_pool(X.values, "x"), r"give xarray.DataArray\(x", ("X", None, "ndarray")),
+    "whole numpy": (lambda: pools.global_max_pool(X.values, "x"), r"pass xarray.DataArray\(x", ("X", None, "ndarray")),
     "unknown": (lambda: pools.max_pool(X, {"z": 2}), "names 'z', but X has 'y', 'x'", ("kernel_shape", None, "z")),
     "unknown of a dataset": (lambda: pools.max_pool(SET, {"z": 2}), "X has '.', '.'", ("kernel_shape", None, "z")),
     "kernel": (lambda: pools.max_pool(X, 3), r"mapping from dimensions.*\{'y': 3\}", ("kernel_shape", None, 3)),
@@ -704,7 +704,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
                    ("coord_func", None, "q")),
     "shape": (lambda: pools.max_pool(NUMBERS, {"x": 2}, coord_func=lambda v, axis: v), r"instead of \(5,\)",
               ("coord_func", None, (5, 2))),
-    "argument": (lambda: pools.max_pool(X, {"x": 2}, stride=2), "give strides", ("stride", None, 2)),
+    "argument": (lambda: pools.max_pool(X, {"x": 2}, stride=2), "pass strides", ("stride", None, 2)),
     "dim": (lambda: pools.global_max_pool(X, "z"), "names 'z', but X has 'y', 'x'", ("dim", None, "z")),
     "dims": (lambda: pools.global_max_pool(X, ["x", "x"]), "name each dimension once", ("dim", None, ("x", "x"))),
     "no dim": (lambda: pools.global_max_pool(X, []), "names no dimension", ("dim", None, ())),
@@ -714,7 +714,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
              ("skipna", None, "yes")),
     "whole flag": (lambda: pools.global_max_pool(X, keepdims=2), "keepdims must be True or False",
                    ("keepdims", None, 2)),
-    "empty windows": (lambda: pools.max_pool(X[:, :0], {"x": 2}), r"give an array with elements.*\(axis 1 is 'x'\)",
+    "empty windows": (lambda: pools.max_pool(X[:, :0], {"x": 2}), r"pass an array with elements.*\(axis 1 is 'x'\)",
                       ("X", 1, 0)),
     "xarray's own": (lambda: pools.max_pool(X.variable, {"x": 2}), "of type xarray.*Variable, not an xarray.DataArray",
                      ("X", None, "Variable")),

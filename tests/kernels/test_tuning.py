@@ -276,7 +276,7 @@ def test_plans_too_large_to_measure():
         with pytest.raises(PoolError, match="does not fit in the memory of this machine; tune a plan of a smaller"):
             onnxpool.MaxPool(kernel_shape=2, axes=0).plan(shape, "float32").tuned()
     for method in ("plan", "output_shape"):
-        with pytest.raises(PoolError, match="X has 65 axes, but no array has more than 64; give fewer"):
+        with pytest.raises(PoolError, match="X has 65 axes, but no array has more than 64; pass fewer"):
             getattr(onnxpool.MaxPool(kernel_shape=1, axes=0), method)((1,) * 65, *["float32"] * (method == "plan"))
 
 

@@ -200,7 +200,7 @@ def test_dask_and_axes() -> None:
     ({"ceil_mode": 1}, "AveragePool-22: kernel_shape[0]=3 with dilations[0]=1 spans 3, but axis 2 has 2 (+0+0 pads), "
                        "and with ceil_mode=1 less than strides[0]=1 may be missing; add pads or shrink kernel_shape"),
     ({"auto_pad": "VALID"}, "AveragePool-22: kernel_shape[0]=3 with dilations[0]=1 spans 3, but axis 2 has 2 "
-                            "(+0+0 pads); give pads with auto_pad='NOTSET' or shrink kernel_shape"),
+                            "(+0+0 pads); pass pads with auto_pad='NOTSET' or shrink kernel_shape"),
 ])
 def test_the_text(given: dict[str, Any], text: str) -> None:
     """The error says what is missing, and suggests a correction that works: pads need an auto_pad other than VALID."""

@@ -147,7 +147,7 @@ def test_other_objects_of_onnx_ir():
     """Only nodes are nodes."""
     graph = ir.Graph([], [], nodes=[])
     for wrong in (graph, ir.Model(graph, ir_version=10), ir.Value(name="x"), ir.AttrInt64s("strides", [2])):
-        with pytest.raises(PoolTypeError, match=r"node is a \w+; give a NodeProto, .* or an onnx_ir.Node"):
+        with pytest.raises(PoolTypeError, match=r"node is a \w+; pass a NodeProto, .* or an onnx_ir.Node"):
             from_node(wrong, {"": 22})
 
 

@@ -332,7 +332,7 @@ def test_operators_can_be_chosen_by_name():
 
 
 @pytest.mark.parametrize(("ops", "text"), [
-    ("everything", "ops has 'everything', which is not a pooling operator; give 'missing', 'all' or names"),
+    ("everything", "ops has 'everything', which is not a pooling operator; pass 'missing', 'all' or names"),
     (["MaxPool", "Conv"], "ops has 'Conv', which"),
     (["MaxPool", 3], "ops has 3, which"),
     ([], "ops is empty"),
@@ -345,11 +345,11 @@ def test_names_that_are_none(ops, text):
 
 def test_arguments_of_another_kind():
     """Each error says what the argument should be."""
-    with pytest.raises(onnxpool.PoolTypeError, match=r"is a .*; give an onnxruntime.SessionOptions\(\)"):
+    with pytest.raises(onnxpool.PoolTypeError, match=r"is a .*; pass an onnxruntime.SessionOptions\(\)"):
         register(onnxruntime.SessionOptions)
-    with pytest.raises(onnxpool.PoolTypeError, match="session_options is a dict; give an onnxruntime"):
+    with pytest.raises(onnxpool.PoolTypeError, match="session_options is a dict; pass an onnxruntime"):
         register({})
-    with pytest.raises(onnxpool.PoolTypeError, match="ops is a int; give 'missing', 'all' or names"):
+    with pytest.raises(onnxpool.PoolTypeError, match="ops is a int; pass 'missing', 'all' or names"):
         register(onnxruntime.SessionOptions(), 5)
     with pytest.raises(onnxpool.PoolTypeError, match="opset must be an integer"):
         register(onnxruntime.SessionOptions(), opset="19")

@@ -131,7 +131,7 @@ def test_integers_take_little_memory() -> None:
 REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
     "twice": (lambda: onnxpool.max_pool(RGB, 2, axes=(0, -3)), "names axis 0 twice", ("axes", 0, -3)),
     "too_large": (lambda: onnxpool.max_pool(RGB, 2, axes=(0, 3)), r"axes\[1\]=3, but X has 3 axes", ("axes", 3, 3)),
-    "too_small": (lambda: onnxpool.max_pool(RGB, 2, axes=-4), "give -3 to 2", ("axes", -4, -4)),
+    "too_small": (lambda: onnxpool.max_pool(RGB, 2, axes=-4), "pass -3 to 2", ("axes", -4, -4)),
     "of_no_axes": (lambda: onnxpool.global_max_pool(np.float32(3), axes=0), "with axes", ("axes", 0, 0)),
     "none": (lambda: onnxpool.max_pool(RGB, 2, axes=()), "empty", ("axes", None, ())),
     "no_integer": (lambda: onnxpool.max_pool(RGB, 2, axes=(0, 1.0)), "must be an integer",  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
              ("axes", None, (0, 1))),
     "kernel": (lambda: onnxpool.MaxPool(kernel_shape=(2, 2, 2), axes=(0, 1)), "2 spatial axes take 2",
                ("kernel_shape", None, (2, 2, 2))),
-    "pads": (lambda: onnxpool.MaxPool(kernel_shape=2, pads=(1, 1), axes=(0, 1)), "give 2 for each axis",
+    "pads": (lambda: onnxpool.MaxPool(kernel_shape=2, pads=(1, 1), axes=(0, 1)), "pass 2 for each axis",
              ("pads", None, (1, 1))),
     "room": (lambda: onnxpool.max_pool(RGB, (2, 9), axes=(2, 0)), "axis 0 has 8", ("kernel_shape", 0, 9)),
     "empty": (lambda: onnxpool.global_max_pool(RGB[:, :0], axes=1), "axis 1 is empty", ("X", 1, 0)),

@@ -103,7 +103,7 @@ def test_a_class_can_have_one_as_its_method():
     ((X,), {"strides": 2}, "missing 1 required positional argument: 'kernel_shape'"),
     ((X, 2), {"kernel_shape": 3}, "got multiple values for argument 'kernel_shape'"),
     ((X, 2, 2), {}, "takes 2 arguments by position, got 3; name the others: strides="),
-    ((X, 2), {"stride": 2}, "there is no argument stride; give strides"),
+    ((X, 2), {"stride": 2}, "there is no argument stride; pass strides"),
     ((X, 2), {"": 2}, "there is no argument"),
 ])
 def test_arguments_that_do_not_fit(given, named, message):

@@ -22,11 +22,11 @@ X = np.arange(64, dtype=np.float32).reshape(1, 1, 8, 8)
 ])
 def test_names_of_other_libraries(given: str, wanted: str) -> None:
     """A name from another library leads to the ONNX name."""
-    with pytest.raises(PoolTypeError, match=rf"^max_pool: there is no argument {given}; give {wanted}$") as caught:
+    with pytest.raises(PoolTypeError, match=rf"^max_pool: there is no argument {given}; pass {wanted}$") as caught:
         onnxpool.max_pool(X, 2, **{given: 2})  # type: ignore[call-overload]
     assert (caught.value.operator, caught.value.attribute, caught.value.value) == ("max_pool", given, 2)
     if wanted != "num_threads":
-        with pytest.raises(PoolTypeError, match=rf"^MaxPool: there is no argument {given}; give {wanted}$"):
+        with pytest.raises(PoolTypeError, match=rf"^MaxPool: there is no argument {given}; pass {wanted}$"):
             onnxpool.MaxPool(**{given: 2})  # type: ignore[arg-type]
 
 
@@ -104,7 +104,7 @@ def test_only_what_was_given_is_shown(name: str) -> None:
 
 def test_bits_of_bfloat16() -> None:
     """Libraries without the dtype store such elements as uint16."""
-    with pytest.raises(PoolTypeError, match=r"; if these are the bits of bfloat16, give x\.view\("):
+    with pytest.raises(PoolTypeError, match=r"; if these are the bits of bfloat16, pass x\.view\("):
         onnxpool.max_pool(X.astype(np.uint16), 2)
     with pytest.raises(PoolTypeError, match="represents every uint16 exactly, or name"):
         onnxpool.max_pool(X.astype(np.uint16), 2, opset=12)

@@ -282,7 +282,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
     "too_many": (lambda: PLAN.tile((slice(None),) * 3), "3 slices of a result with 2 axes", ("slices", None, 3)),
     "neither": (lambda: PLAN.tiles(), "neither of n and max_bytes", ("n", None, None)),
     "both": (lambda: PLAN.tiles(3, max_bytes=4), "both of n and max_bytes", ("n", None, 3)),
-    "zero": (lambda: PLAN.tiles(0), "give an int of at least 1", ("n", None, 0)),
+    "zero": (lambda: PLAN.tiles(0), "pass an int of at least 1", ("n", None, 0)),
     "too_small": (lambda: PLAN.tiles(max_bytes=11), "the smallest part has 12 bytes", ("max_bytes", None, 11)),
     "share_too_small": (lambda: MEAN.partials(max_bytes=15), "has 16 bytes", ("max_bytes", None, 15)),
     "no_global_operator": (lambda: PLAN.partials(2), "only global operators", ("partials", None, None)),

@@ -310,7 +310,7 @@ def test_reference_to_an_attribute_of_a_function_is_refused() -> None:
         onnxpool.from_node(pool, {"": 22})
     assert str(caught.value) == (
         "MaxPool-22: kernel_shape refers to size, an attribute of the function that contains the node; inline the "
-        "function, or give a copy of the node with the value")
+        "function, or pass a copy of the node with the value")
     error = caught.value
     assert (error.operator, error.attribute, error.value) == ("MaxPool", "kernel_shape", "size")
 
@@ -380,7 +380,7 @@ def test_flag_of_three_values() -> None:
     kind, where = Flag(values=(0, 1, 2)), Place("Pool", "flag")
 
     assert [kind.check(where, value) for value in (False, True, 2, np.int64(2))] == [0, 1, 2, 2]
-    with pytest.raises(onnxpool.PoolError, match=r"^Pool: flag must be 0, 1 or 2, got 3; give 0, 1 or 2$"):
+    with pytest.raises(onnxpool.PoolError, match=r"^Pool: flag must be 0, 1 or 2, got 3; pass 0, 1 or 2$"):
         kind.check(where, 3)
 
 

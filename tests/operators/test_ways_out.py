@@ -42,20 +42,20 @@ def other_names(given: Given, name: str, names: str) -> Iterator[Given]:
 
 # The end of a message, and the attributes that must then work.
 WAYS: list[tuple[str, Callable[..., Iterator[Given]]]] = [
-    (r": (\w+)(?:\[(\d+)\])? .*; give an int of at least (-?\d+)$",
+    (r": (\w+)(?:\[(\d+)\])? .*; pass an int of at least (-?\d+)$",
      lambda given, name, place, value: iter([changed(given, name, int(value), place)])),
-    (r": p must be an integer.*; give an int of at least 1, or opset=1, as p is a float in LpPool-1$",
+    (r": p must be an integer.*; pass an int of at least 1, or opset=1, as p is a float in LpPool-1$",
      lambda given: iter([changed(given, "p", 1), changed(given, "opset", 1)])),
-    (r": (\w+) .*; give a float above 0, such as (.*)$",
+    (r": (\w+) .*; pass a float above 0, such as (.*)$",
      lambda given, name, value: iter([changed(given, name, float(value))])),
-    (r": (\w+)(?:\[(\d+)\])? .*; give a smaller int$",
+    (r": (\w+)(?:\[(\d+)\])? .*; pass a smaller int$",
      lambda given, name, place: iter([changed(given, name, 2, place)])),
-    (r": (\w+) .*; give (one int|two ints) for each spatial axis(, all beginnings first)?"
+    (r": (\w+) .*; pass (one int|two ints) for each spatial axis(, all beginnings first)?"
      r"(, or leave \w+ out)?$",
      lambda given, name, each, order, left: iter(
          [changed(given, name, least("pads" if each == "two ints" else "strides"))]
          + ([changed(given, name, None)] if left else []))),
-    (r": (\w+)=.* (\d) spatial axes take \d; give (\d) for each axis$",
+    (r": (\w+)=.* (\d) spatial axes take \d; pass (\d) for each axis$",
      lambda given, name, rank, each: iter([changed(given, name, [SMALL.get(name, 1)] * int(rank) * int(each))])),
     (r": kernel_shape\[(\d)\]=\d+ with dilations\[\d\]=\d+ spans (\d+), but axis \d has (\d+) "
      r"\(\+(\d+)\+(\d+) pads\).*; (add pads|give pads with auto_pad='NOTSET') or shrink kernel_shape$",
@@ -69,12 +69,12 @@ WAYS: list[tuple[str, Callable[..., Iterator[Given]]]] = [
     (r"; lower pads or raise strides$",
      lambda given: iter([changed(given, "pads", least("pads")), changed(given, "strides", 2**62)])),
     (r": (\w+) must be one of (.*), got .*; the names are case-sensitive$", other_names),
-    (r": (\w+) must be a str.*; give one of (.*)$", other_names),
-    (r": (\w+) must be 0 or 1.*; give 0 or 1$",
+    (r": (\w+) must be a str.*; pass one of (.*)$", other_names),
+    (r": (\w+) must be 0 or 1.*; pass 0 or 1$",
      lambda given, name: iter([changed(given, name, 0), changed(given, name, 1)])),
-    (r"; leave pads out or give auto_pad='NOTSET'$",
+    (r"; leave pads out or pass auto_pad='NOTSET'$",
      lambda given: iter([changed(given, "pads", None), changed(given, "auto_pad", "NOTSET")])),
-    (r"; give kernel_shape$", lambda given: iter([changed(given, "kernel_shape", [2, 2])])),
+    (r"; pass kernel_shape$", lambda given: iter([changed(given, "kernel_shape", [2, 2])])),
 ]
 
 
@@ -116,27 +116,27 @@ def far(row: Any) -> Any:
 
 # A call that is refused, the end of its message, and calls that follow its advice.
 CALLS: dict[str, tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = {
-    "axes_empty": (partial(onnxpool.max_pool, X, 2, axes=[]), "give the number of each axis to pool",
+    "axes_empty": (partial(onnxpool.max_pool, X, 2, axes=[]), "pass the number of each axis to pool",
                    [partial(onnxpool.max_pool, X, 2, axes=[2, 3])]),
-    "axes_text": (partial(onnxpool.max_pool, X, 2, axes="hw"), "give the number of each axis to pool",
+    "axes_text": (partial(onnxpool.max_pool, X, 2, axes="hw"), "pass the number of each axis to pool",
                   [partial(onnxpool.max_pool, X, 2, axes=(2, 3))]),
-    "axes_beyond": (partial(onnxpool.max_pool, X, 2, axes=4), "give -4 to 3",
+    "axes_beyond": (partial(onnxpool.max_pool, X, 2, axes=4), "pass -4 to 3",
                     [partial(onnxpool.max_pool, X, 1, axes=axis) for axis in range(-4, 4)]),
     "pooled_shape_empty": (partial(onnxpool.max_roi_pool, X, far([0, 0, 0, 3, 3]), []),
-                           "give one int for each spatial axis",
+                           "pass one int for each spatial axis",
                            [partial(onnxpool.max_roi_pool, X, far([0, 0, 0, 3, 3]), [2, 2])]),
-    "kernel_of_opset_1": (partial(onnxpool.LpPool, kernel_shape=[], opset=1), "give one int for each spatial axis",
+    "kernel_of_opset_1": (partial(onnxpool.LpPool, kernel_shape=[], opset=1), "pass one int for each spatial axis",
                           [lambda: onnxpool.LpPool(kernel_shape=[2, 2], opset=1)(X)]),
     "pads_of_unpool": (partial(onnxpool.MaxUnpool, kernel_shape=[2, 2], pads=[]),
-                       "give two ints for each spatial axis, all beginnings first, or leave pads out",
+                       "pass two ints for each spatial axis, all beginnings first, or leave pads out",
                        [partial(onnxpool.MaxUnpool, kernel_shape=[2, 2], pads=[0] * 4),
                         partial(onnxpool.MaxUnpool, kernel_shape=[2, 2])]),
-    "images": (partial(onnxpool.roi_align, X, ROI, PLACE + 1), "give whole numbers in [0, 1)",
+    "images": (partial(onnxpool.roi_align, X, ROI, PLACE + 1), "pass whole numbers in [0, 1)",
                [partial(onnxpool.roi_align, X, ROI, PLACE)]),
-    "no_images": (partial(onnxpool.roi_align, X[:0], ROI, PLACE), "give no regions",
+    "no_images": (partial(onnxpool.roi_align, X[:0], ROI, PLACE), "pass no regions",
                   [partial(onnxpool.roi_align, X[:0], ROI[:0], PLACE[:0])]),
     "samples_of_a_region": (partial(onnxpool.roi_align, X, ROI * 1e5, PLACE),
-                            "give a smaller region, or sampling_ratio=1",
+                            "pass a smaller region, or sampling_ratio=1",
                             [partial(onnxpool.roi_align, X, ROI, PLACE),
                              partial(onnxpool.roi_align, X, ROI * 1e5, PLACE, sampling_ratio=1)]),
     "samples_of_a_ratio": (partial(onnxpool.roi_align, X, ROI, PLACE, sampling_ratio=10**5), "lower sampling_ratio",
@@ -153,12 +153,12 @@ CALLS: dict[str, tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = {
                               [partial(onnxpool.max_roi_pool, X, np.clip(far([0, -3e9, 0, 3e9, 3]), 0, 8), 2),
                                partial(onnxpool.max_roi_pool, X, far([0] * 5)[:0], 2)]),
     "spatial_scale": (partial(onnxpool.max_roi_pool, X, far([0] * 5), 2, spatial_scale=1e39),
-                      "give a float above 0, such as 1.0",
+                      "pass a float above 0, such as 1.0",
                       [partial(onnxpool.max_roi_pool, X, far([0] * 5), 2, spatial_scale=1.0)]),
-    "complex": (partial(onnxpool.max_pool, X * 1j, 2), "give its real part, its imaginary part or its magnitude",
+    "complex": (partial(onnxpool.max_pool, X * 1j, 2), "pass its real part, its imaginary part or its magnitude",
                 [partial(onnxpool.max_pool, part(X * np.complex64(1j)), 2) for part in (np.real, np.imag, np.abs)]),
     "later_attribute": (partial(onnxpool.average_pool, X, 2, dilations=2, opset=11),
-                        "leave it out or give opset >= 19",
+                        "leave it out or pass opset >= 19",
                         [partial(onnxpool.average_pool, X, 2, opset=11),
                          partial(onnxpool.average_pool, X, 2, dilations=2, opset=19)]),
 }

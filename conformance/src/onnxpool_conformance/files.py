@@ -91,7 +91,7 @@ def load(folder: Path) -> list[Stored]:
             case.inputs()
             case.outputs()
     except OSError as error:
-        raise SuiteError(f"cannot read {error.filename}: {error.strerror}; give a directory that export has "
+        raise SuiteError(f"cannot read {error.filename}: {error.strerror}; pass a directory that export has "
                          "written") from error
     except SuiteError:
         raise
@@ -138,7 +138,7 @@ def content(case: Case) -> tuple[dict[str, Any], dict[str, bytes]]:
 def check_empty(folder: Path) -> None:
     """Refuse a folder that has something in it, so that nothing is overwritten."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SuiteError(f"{folder} is not an empty directory; give another one, or empty it")
+        raise SuiteError(f"{folder} is not an empty directory; pass another one, or empty it")
     if not folder.absolute().parent.is_dir():
         raise SuiteError(f"there is no directory {folder.absolute().parent} in which to make {folder.name}")
 

@@ -224,7 +224,7 @@ class Command:
                 raise SuiteError(f"the command {command!r} does not have {name}; it may have {{model}}, {{inputs}} and "
                                  "{outputs}, which stand for a file and two directories")
         if shutil.which(self.words[0]) is None:
-            raise SuiteError(f"there is no program {self.words[0]!r}; give a path, or a name that is on the PATH")
+            raise SuiteError(f"there is no program {self.words[0]!r}; pass a path, or a name that is on the PATH")
         self.seconds = seconds
 
     def answer(self, case: Stored) -> Answer:

@@ -183,7 +183,7 @@ def tolerance(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"give a number of at least 0, such as 1e-3, not {shown(text)}")
+        raise argparse.ArgumentTypeError(f"pass a number of at least 0, such as 1e-3, not {shown(text)}")
     return value
 
 
@@ -195,7 +195,7 @@ def integer(text: str, minimum: int, maximum: float = math.inf) -> int:
         value = minimum - 1
     if not minimum <= value <= maximum:
         limit = f"at most {maximum}" if value > maximum else f"at least {minimum}"
-        raise argparse.ArgumentTypeError(f"give an integer of {limit}, not {shown(text)}")
+        raise argparse.ArgumentTypeError(f"pass an integer of {limit}, not {shown(text)}")
     return value
 
 
@@ -342,7 +342,7 @@ def read(words: Sequence[str]) -> argparse.Namespace:
     place = next((i for i, word in enumerate(words) if word.lower() in commands), None)
     alone = set(ALONE).intersection(words[:place])
     if len(alone) > 1:
-        top.error(f"{' and '.join(ALONE)} are given together; give one of them")
+        top.error(f"{' and '.join(ALONE)} are given together; pass one of them")
     if alone:
         place, words = None, words[:place]
     if place is not None and (place == 0 or first.startswith("-")):
@@ -351,9 +351,9 @@ def read(words: Sequence[str]) -> argparse.Namespace:
         names = {name.strip("-"): name for name in (*commands, *top.known)}
         near = names.get(likely(first.lower(), names) or "") or (operator_of(first) and f"explain {first}")
         top.error(f"there is no command {first}; "
-                  + (f"did you mean onnxpool {near}?" if near else f"give one of {', '.join(commands)}"))
+                  + (f"did you mean onnxpool {near}?" if near else f"pass one of {', '.join(commands)}"))
     args = top.read(words)
     if not args.version and args.print_completion is None:
-        top.error(f"give a command: one of {', '.join(commands)}")
+        top.error(f"pass a command: one of {', '.join(commands)}")
     args.command = "version" if args.version else "completion"
     return args

@@ -38,7 +38,7 @@ def show(checked: ModelCheck, counts: dict[str, int]) -> None:
                            *([f"{counts['unchecked']} not fully checked"] if counts["unchecked"] else [])]))
     if counts["unchecked"]:
         for name in checked.open_inputs:
-            print_lines(f"input {name!r} has unknown sizes: give --shape {name}=SIZE,SIZE,...")
+            print_lines(f"input {name!r} has unknown sizes: pass --shape {name}=SIZE,SIZE,...")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             checked = check_model(model, shapes, wanted)
         except InputError as error:
-            raise ModelError(f"{error}; give {SHAPE}") from error
+            raise ModelError(f"{error}; pass {SHAPE}") from error
     nodes = checked.nodes
     counts = {"warnings": sum(len(node.warnings) for node in nodes), "refused": sum(bool(n.error) for n in nodes),
               "unchecked": sum(bool(node.unchecked) for node in nodes)}

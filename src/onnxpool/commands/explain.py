@@ -53,7 +53,7 @@ def dtype_named(label: str, text: str) -> Any:
         except PoolTypeError:
             if spelling in DTYPES:  # ml_dtypes is not installed
                 raise
-    raise PoolTypeError(f"{label}: dtype must be a NumPy dtype, got {text!r}; give one of {', '.join(DTYPES)}, or a "
+    raise PoolTypeError(f"{label}: dtype must be a NumPy dtype, got {text!r}; pass one of {', '.join(DTYPES)}, or a "
                         f"code such as f4, >i2 or M8[s]", label, "dtype", value=text)
 
 
@@ -62,7 +62,7 @@ def named(items: Iterable[str]) -> Iterable[tuple[str, str]]:
     for item in items:
         name, equals, text = item.partition("=")
         if not equals:
-            raise PoolError(f"{item}: give attributes as NAME=VALUE, such as kernel_shape=3,3, and the shape of X as "
+            raise PoolError(f"{item}: pass attributes as NAME=VALUE, such as kernel_shape=3,3, and the shape of X as "
                             f"--shape 1,64,112,112", attribute=item)
         yield name.lower().replace("-", "_"), text
 
@@ -74,9 +74,9 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
     for name, text in (*args.settings, *named(args.attributes)):
         near = likely(name, (*cls._optional, *OF_PLANS))
         if near in OF_PLANS:
-            raise PoolError(f"{operator}: there is no argument {name}; give {near}", operator, name, value=text)
+            raise PoolError(f"{operator}: there is no argument {name}; pass {near}", operator, name, value=text)
         if name in given:
-            raise PoolError(f"{operator}: {name} is given twice; give it once", operator, name, value=text)
+            raise PoolError(f"{operator}: {name} is given twice; pass it once", operator, name, value=text)
         given[name] = text if name == RESULT_DTYPE else value_of(operator, name, text)
     result = given.pop(RESULT_DTYPE, "none")
     if result.lower() != "none":
@@ -86,14 +86,14 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
         given["dtype"] = dtype_named(operator, result)
     made = cls(**given)
     if len(args.shape) != 1:
-        raise PoolError(f"{operator}: give the shape of X once, as --shape 1,64,112,112", operator, "shape")
+        raise PoolError(f"{operator}: pass the shape of X once, as --shape 1,64,112,112", operator, "shape")
     name, _, text = args.shape[0].rpartition("=")
     try:
         shape = sizes(text)
     except ValueError:
         shape = None
     if shape is None or name.lower() not in ("", ALL_SCHEMAS[operator].inputs[0].lower()):
-        raise PoolError(f"--shape {args.shape[0]}: give --shape 1,64,112,112", operator, "shape")
+        raise PoolError(f"--shape {args.shape[0]}: pass --shape 1,64,112,112", operator, "shape")
     return made.plan(shape, dtype_named(made.label, "float32" if args.dtype is None else args.dtype)).explain()
 
 
@@ -104,14 +104,14 @@ def nodes(args: argparse.Namespace) -> list[tuple[str, Explanation | None, str]]
     from .options import SHAPE, read_shapes
 
     if args.attributes or args.settings or args.dtype is not None:
-        raise PoolError(f"{args.what} is a model, whose nodes have attributes already; give only {SHAPE}, or replace "
+        raise PoolError(f"{args.what} is a model, whose nodes have attributes already; pass only {SHAPE}, or replace "
                         f"the model with one of {', '.join(ALL_SCHEMAS)}", attribute="what", value=args.what)
     try:
         sites = survey(load(args.what, weights=False), read_shapes(args.shape))
         return [(title(site.node), None if site.plan is None else site.plan.explain(), site.error or site.unknown)
                 for site in sites]
     except InputError as error:
-        raise InputError(f"{error}; give {SHAPE}") from error
+        raise InputError(f"{error}; pass {SHAPE}") from error
 
 
 def draw(plan: Explanation, args: argparse.Namespace) -> None:
@@ -142,12 +142,12 @@ def run(args: argparse.Namespace) -> int:
         return OK
     if not is_path(args.what):
         raise unknown(args.what, "neither a pooling operator nor a file",
-                      f"give an ONNX file, or one of {', '.join(ALL_SCHEMAS)}")
+                      f"pass an ONNX file, or one of {', '.join(ALL_SCHEMAS)}")
     found = nodes(args)
     if args.svg is not None or args.png is not None:
         drawn = [plan for _, plan, _ in found if plan is not None]
         if len(drawn) != 1:
-            raise PoolError(f"a picture shows one pool, but {args.what} has {len(drawn)} whose sizes are known; give "
+            raise PoolError(f"a picture shows one pool, but {args.what} has {len(drawn)} whose sizes are known; pass "
                             f"an operator and its attributes", attribute="what", value=args.what)
         draw(drawn[0], args)
     if args.json:

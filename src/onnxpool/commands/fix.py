@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     with Progress(sys.stderr, f"fixing {model}"):
         fixed = fix_model(model, wanted)
     if fixed.external and folder(args.output) != folder(model):
-        raise cannot_write(args.output, f"{model} refers to files beside it; give a file in the same directory")
+        raise cannot_write(args.output, f"{model} refers to files beside it; pass a file in the same directory")
     with written(args.output) as file:
         file.write(fixed.data)
     counts = {"rewritten": sum(bool(node.changes) for node in fixed.nodes),

@@ -24,7 +24,7 @@ def read_model(text: str) -> str:
     """The path of a model, which must not name an operator."""
     operator = None if os.path.exists(text) else operator_of(text)
     if operator is not None:
-        raise ModelError(f"{text} is an operator; give an ONNX file, or see onnxpool explain {operator}")
+        raise ModelError(f"{text} is an operator; pass an ONNX file, or see onnxpool explain {operator}")
     return text
 
 
@@ -34,7 +34,7 @@ def read_files(items: Iterable[str]) -> dict[str, str]:
     for item in items:
         name, _, file = item.partition("=")
         if not name or not file:
-            raise ModelError(f"--input {item}: give --input NAME=FILE.npy")
+            raise ModelError(f"--input {item}: pass --input NAME=FILE.npy")
         enter("--input", item, name, files)
         files[name] = file
     return files
@@ -50,7 +50,7 @@ def read_shapes(items: Iterable[str]) -> dict[str, tuple[int, ...]]:
         except ValueError:
             shape = ()
         if not name or not shape:
-            raise ModelError(f"--shape {item}: give --shape NAME=1,3,224,224")
+            raise ModelError(f"--shape {item}: pass --shape NAME=1,3,224,224")
         enter("--shape", item, name, shapes)
         shapes[name] = shape
     return shapes
@@ -63,9 +63,9 @@ def read_runtimes(items: Iterable[str]) -> dict[str, tuple[int, ...]] | None:
         name, given, version = item.partition("=")
         runtime = RUNTIMES.get(name.lower())
         if runtime is None:
-            raise ModelError(f"--runtime {item}: {name!r} is not a runtime; give one of {', '.join(RUNTIMES)}")
+            raise ModelError(f"--runtime {item}: {name!r} is not a runtime; pass one of {', '.join(RUNTIMES)}")
         if given and not VERSION.fullmatch(version):
-            raise ModelError(f"--runtime {item}: {version!r} is not a version; give --runtime {name}=1.32")
+            raise ModelError(f"--runtime {item}: {version!r} is not a version; pass --runtime {name}=1.32")
         enter("--runtime", item, runtime, runtimes)
         runtimes[runtime] = tuple(map(int, version.split("."))) if given else ()
     return runtimes or None
@@ -76,5 +76,5 @@ def read_ignored(names: Iterable[str]) -> set[str]:
     ignored, known = set(names), [row.name for row in TABLE]
     for name in ignored:
         if name not in known:
-            raise ModelError(f"--ignore {name}: there is no such warning; give one of {', '.join(known)}")
+            raise ModelError(f"--ignore {name}: there is no such warning; pass one of {', '.join(known)}")
     return ignored

@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         args, extra = self.parse_known_args(self.ordered(words))
         if extra:
             name, equals, _ = extra[-1].partition("=")
-            way = f"; give --shape {extra[-1]} or --input {name}=FILE.npy" if equals and "--input" in self.known else ""
+            way = f"; pass --shape {extra[-1]} or --input {name}=FILE.npy" if equals and "--input" in self.known else ""
             self.error(f"unexpected argument {extra[-1]}{way}")
         return args
 
@@ -91,7 +91,7 @@ class Parser(argparse.ArgumentParser):
                     value = words[position]
                     position += 1
                 elif action.nargs != "?":
-                    self.error(f"{option} has no value; give {option} {action.metavar or action.dest.upper()}")
+                    self.error(f"{option} has no value; pass {option} {action.metavar or action.dest.upper()}")
                 options[-1] += f"={value}"
             unfinished = options if "=" in options[-1] else None
         operands.sort(key=lambda word: "=" in word and not os.path.exists(word))
@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         if name in found:
             return name
         if len(found) != 1:
-            self.error(f"{typed} may be any of {', '.join(found)}; give one of them" if found else self.unknown(typed))
+            self.error(f"{typed} may be any of {', '.join(found)}; pass one of them" if found else self.unknown(typed))
         return found[0]
 
     def once(self, option: str, options: Sequence[str]) -> None:
@@ -114,7 +114,7 @@ class Parser(argparse.ArgumentParser):
         action = self.known[option]
         single = action.nargs != 0 and not isinstance(action.default, list)
         if single and any(self.known.get(other.partition("=")[0]) is action for other in options):
-            self.error(f"{option} is given twice; give it once")
+            self.error(f"{option} is given twice; pass it once")
 
     def unknown(self, typed: str) -> str:
         """The message for an option that does not exist."""

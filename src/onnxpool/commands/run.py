@@ -111,7 +111,7 @@ def executed(args: argparse.Namespace, path: str, inputs: dict[str, Any], *, che
             return model.run({**inputs, **made}, check=check, beside=beside, tune=tune,
                              progress=progress), made
         except InputError as error:
-            raise ModelError(f"{error}; give --input NAME=FILE.npy or {SHAPE}") from error
+            raise ModelError(f"{error}; pass --input NAME=FILE.npy or {SHAPE}") from error
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
             raise PoolError(f"{name} is not part of ONNX; see it with: onnxpool explain {name} --help",
                             attribute="operator", value=text)
         if name is None:
-            raise unknown(text, "not a pooling operator", f"give one or more of {', '.join(schemas.SCHEMAS)}")
+            raise unknown(text, "not a pooling operator", f"pass one or more of {', '.join(schemas.SCHEMAS)}")
         chosen[name] = text
     rows = [row for row in schemas.supported() if not chosen or row["operator"] in chosen]
     if args.json:

@@ -53,7 +53,7 @@ def plan_of(x: Any, op: Operator) -> ReducingPlan:
     """The plan for a dask array. Other objects and arrays of unknown shape are refused."""
     if not isinstance(x, da.Array):
         raise PoolTypeError(f"{op.label}: X is of type {type(x).__module__}.{type(x).__qualname__}, not a dask array; "
-                            f"give dask.array.from_array(x), or pool labelled arrays with onnxpool.xarray",
+                            f"pass dask.array.from_array(x), or pool labelled arrays with onnxpool.xarray",
                             op.label, "X", value=type(x).__name__)
     check_known(op.label, x)
     plan: ReducingPlan = op.plan(x.shape, x.dtype)  # type: ignore[assignment]

@@ -62,15 +62,15 @@ def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | N
     """The dtype of the result, and the array that receives it, if one is given."""
     if not isinstance(output, np.ndarray):
         if not isinstance(output, (type, np.dtype, str)):
-            raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; give an ndarray or a dtype",
+            raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; pass an ndarray or a dtype",
                                 label, "output", value=type(output).__name__)
         return dtype_of(label, output), None
     output = as_array(label, output, "output")
     if output.shape != x.shape:
-        raise FilterError(f"{label}: output shape not correct: {output.shape}, but input has shape {x.shape}; give an "
+        raise FilterError(f"{label}: output shape not correct: {output.shape}, but input has shape {x.shape}; pass an "
                           f"array of that shape", label, "output", value=output.shape)
     if not output.flags.writeable:
-        raise FilterError(f"{label}: output is read-only; give a writeable array", label, "output")
+        raise FilterError(f"{label}: output is read-only; pass a writeable array", label, "output")
     return native(output.dtype), output
 
 
@@ -86,7 +86,7 @@ def flat(label: str, kind: str, x: Any, size: Any, footprint: Any, structure: An
 def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | None) -> Any:
     """The size of a flat rectangle. Other footprints and structures are refused."""
     if size is None and footprint is None and structure is None:
-        raise FilterError(f"{label}: no footprint provided: give size, such as 3", label, "size")
+        raise FilterError(f"{label}: no footprint provided: pass size, such as 3", label, "size")
     if footprint is not None and size is not None:
         warnings.warn("ignoring size because footprint is set", UserWarning, stacklevel=4)
     for name, given in (("footprint", footprint), ("structure", structure)):
@@ -94,16 +94,16 @@ def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | N
             continue
         given = np.asarray(given)
         if name == "footprint" and not given.any():
-            raise FilterError(f"{label}: All-zero footprint is not supported: give one that has elements", label, name)
+            raise FilterError(f"{label}: All-zero footprint is not supported: pass one that has elements", label, name)
         if name == "footprint" and ndim is not None and given.ndim != ndim and not given.all():
-            raise FilterError(f"{label}: footprint.ndim ({given.ndim}) must match len(axes) ({ndim}): give a value for "
+            raise FilterError(f"{label}: footprint.ndim ({given.ndim}) must match len(axes) ({ndim}): pass a value for "
                               f"each axis", label, name, value=given.ndim)
         if not given.all() if name == "footprint" else given.any():
             raise FilterError(f"{label}: {name} is no flat rectangle, but has {int((given == 0).sum())} zeros and "
-                              f"other elements; give size, or use scipy.ndimage.{label}", label, name,
+                              f"other elements; pass size, or use scipy.ndimage.{label}", label, name,
                               value=given.shape)
         if name == "structure" and footprint is not None and np.shape(footprint) != given.shape:
-            raise FilterError(f"{label}: structure has shape {given.shape}, but footprint {np.shape(footprint)}; give "
+            raise FilterError(f"{label}: structure has shape {given.shape}, but footprint {np.shape(footprint)}; pass "
                               f"one of them", label, name, value=given.shape)
         size = given.shape
     return size
@@ -116,7 +116,7 @@ def per_axis(label: str, name: str, value: Any, count: int) -> tuple[Any, ...]:
     values = tuple(value)
     if len(values) != count:
         raise FilterError(f"{label}: {name} has {len(values)} values, but there are {count} axes: a sequence argument "
-                          f"must have length equal to input rank; give one value, or one for each axis", label, name,
+                          f"must have length equal to input rank; pass one value, or one for each axis", label, name,
                           value=values)
     return values
 
@@ -125,7 +125,7 @@ def whole(label: str, name: str, value: Any) -> int:
     """A number of an argument as an int."""
     if not is_real(value) or not math.isfinite(value) or int(value) != value:
         raise PoolTypeError(f"{label}: {name} must be an integer, got {shown(value)} of type {type(value).__name__}; "
-                            f"give an int", label, name, value=value)
+                            f"pass an int", label, name, value=value)
     return int(value)
 
 
@@ -136,10 +136,10 @@ def checked_axes(label: str, axes: Any, ndim: int) -> tuple[int, ...]:
         try:
             place = operator.index(axis)
         except TypeError as error:
-            raise PoolTypeError(f"{label}: axes has {shown(axis)}: {error}; give an int", label, "axes",
+            raise PoolTypeError(f"{label}: axes has {shown(axis)}: {error}; pass an int", label, "axes",
                                 value=axis) from None
         if not -ndim <= place < ndim:
-            raise FilterError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; give "
+            raise FilterError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; pass "
                               f"{-ndim} to {ndim - 1}", label, "axes", axis=place, value=place)
         places.append(place % ndim)
     if len(set(places)) < len(places):
@@ -163,7 +163,7 @@ def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any
     if dtype.kind in MOMENTS:
         return np.asarray(cval).astype(dtype), Fill.CLAMPS
     if not is_real(cval):
-        raise PoolTypeError(f"{label}: cval must be a real number, not {shown(cval)}; give one such as 0.0", label,
+        raise PoolTypeError(f"{label}: cval must be a real number, not {shown(cval)}; pass one such as 0.0", label,
                             "cval", value=cval)
     if kind == "uniform":
         return cval, Fill.READ if cval else Fill.LOST
@@ -175,7 +175,7 @@ def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any
         return 0, Fill.LOST
     if not limits[0] <= cval <= limits[1] and dtype.kind in "biu":
         raise FilterError(f"{label}: cval={shown(cval)} may be a result, but {dtype} has only {limits[0]} to "
-                          f"{limits[1]}; give such a value, or a larger dtype as output", label, "cval", value=cval)
+                          f"{limits[1]}; pass such a value, or a larger dtype as output", label, "cval", value=cval)
     return cval, Fill.CLAMPS
 
 
@@ -190,7 +190,7 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
     origins = [whole(label, "origin", one) for one in per_axis(label, "origin", origin, len(places))]
     modes = per_axis(label, "mode", mode, len(places))
     if label.endswith("1d") and sizes[0] < 1:
-        raise FilterError(f"{label}: incorrect filter size: {sizes[0]}; give at least 1", label, "size", value=sizes[0])
+        raise FilterError(f"{label}: incorrect filter size: {sizes[0]}; pass at least 1", label, "size", value=sizes[0])
     ordered = np.can_cast(dtype, output, "safe")
     fill, role = 0, Fill.LOST
     lines: list[Line] = []
@@ -198,7 +198,7 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
         if taps <= 1:
             continue
         if name not in MODES:
-            raise FilterError(f"{label}: boundary mode not supported: {shown(name)}; give one of {', '.join(MODES)}",
+            raise FilterError(f"{label}: boundary mode not supported: {shown(name)}; pass one of {', '.join(MODES)}",
                               label, "mode", axis=axis, value=name)
         if MODES[name] is None:
             fill, role = fill_of(label, kind, output if kind != "uniform" and ordered else dtype, cval)
@@ -207,7 +207,7 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
         before = taps // 2 + shift if not dilates else taps - 1 - taps // 2 - shift
         if not 0 <= before < taps:
             low, high = (-(taps // 2), (taps - 1) // 2)
-            raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; give {low} to "
+            raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; pass {low} to "
                               f"{high}", label, "origin", axis=axis, value=shift)
         line_of = line_of_means if kind == "uniform" else line_of_extrema
         lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, role))

@@ -14,7 +14,7 @@ from . import arguments
 def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) -> Any:
     """The result for a dask array: one in the same chunks, whose tasks read the elements that they need."""
     if isinstance(output, np.ndarray):
-        raise PoolTypeError(f"{label}: output is an array, but dask arrays are computed later; give a dtype", label,
+        raise PoolTypeError(f"{label}: output is an array, but dask arrays are computed later; pass a dtype", label,
                             "output")
     check_known(label, x)
     dtype = native(x.dtype) if output is None else arguments.result_of(label, output, x)[0]

@@ -82,7 +82,7 @@ class OnnxPoolBackend(Backend):
     @classmethod
     def _check_device(cls, device: str) -> None:
         if not cls.supports_device(device):
-            raise ModelError(f"device={device!r} is not supported, only 'CPU'; give device='CPU'")
+            raise ModelError(f"device={device!r} is not supported, only 'CPU'; pass device='CPU'")
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
@@ -120,7 +120,7 @@ class OnnxPoolBackend(Backend):
         """
         cls._check_device(device)
         if not isinstance(model, onnx.ModelProto):
-            raise ModelError(f"model is a {type(model).__name__}; give a ModelProto, such as onnx.load(path)")
+            raise ModelError(f"model is a {type(model).__name__}; pass a ModelProto, such as onnx.load(path)")
         model = canonical(model)
         evaluator = Evaluator(model)
         super().prepare(model, device, **kwargs)

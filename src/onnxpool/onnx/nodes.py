@@ -58,10 +58,10 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
 
     node = from_onnx_ir(node)
     if not isinstance(node, onnx.NodeProto):
-        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; give a NodeProto, such as an item "
+        raise PoolTypeError(f"from_node: node is a {type(node).__name__}; pass a NodeProto, such as an item "
                             f"of model.graph.node, or an onnx_ir.Node", attribute="node", value=type(node).__name__)
     if not isinstance(opsets, Mapping):
-        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; give a dict such as {{'': 19}}, or for "
+        raise PoolTypeError(f"from_node: opsets is a {type(opsets).__name__}; pass a dict such as {{'': 19}}, or for "
                             f"a model {{entry.domain: entry.version for entry in model.opset_import}}",
                             attribute="opsets", value=opsets)
     domain = "" if node.domain == LONG_NAME else node.domain
@@ -78,7 +78,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             raise PoolError(f"{version.label}: {attribute.name} refers to {attribute.ref_attr_name}, an attribute of "
-                            f"the function that contains the node; inline the function, or give a copy of the node "
+                            f"the function that contains the node; inline the function, or pass a copy of the node "
                             f"with the value", version.label, attribute.name, value=attribute.ref_attr_name)
     twice = [name for name, count in Counter(attribute.name for attribute in node.attribute).items() if count > 1]
     if twice:

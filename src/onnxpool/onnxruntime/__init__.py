@@ -73,13 +73,13 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     """
     if isinstance(session_options, type) or not hasattr(session_options, "register_custom_ops_library"):
         raise PoolTypeError(f"register: session_options is a {type(session_options).__name__}; "
-                            f"give an onnxruntime.SessionOptions()", attribute="session_options",
+                            f"pass an onnxruntime.SessionOptions()", attribute="session_options",
                             value=type(session_options).__name__)
     if opset is not None and integer(Place(None, "opset"), opset, 1) > LATEST[""]:
         raise PoolError(f"register: opset={opset} is not known, and the newest is {LATEST['']}; leave it out",
                         attribute="opset", value=opset)
     if not isinstance(tune, bool):
-        raise PoolTypeError(f"register: tune must be a bool, got {tune!r}; give True or False", attribute="tune",
+        raise PoolTypeError(f"register: tune must be a bool, got {tune!r}; pass True or False", attribute="tune",
                             value=tune)
     names = nodes.chosen(ops)
     release, delegates = release_of_onnxruntime(), ops == "missing"

@@ -91,15 +91,15 @@ def chosen(ops: object) -> list[str]:
         return [name for name, schema in SCHEMAS.items() if schema.domain == ""]
     names = [ops] if isinstance(ops, str) else ops
     if not isinstance(names, Iterable):
-        raise PoolTypeError(f"register: ops is a {type(ops).__name__}; give 'missing', 'all' or names of operators",
+        raise PoolTypeError(f"register: ops is a {type(ops).__name__}; pass 'missing', 'all' or names of operators",
                             attribute="ops", value=type(ops).__name__)
     names = sorted(set(names), key=str)
     for name in names:
         if name not in SCHEMAS:
             raise PoolError(f"register: ops has {name!r}, which is not a pooling operator; "
-                            f"give 'missing', 'all' or names among {', '.join(SCHEMAS)}", attribute="ops", value=name)
+                            f"pass 'missing', 'all' or names among {', '.join(SCHEMAS)}", attribute="ops", value=name)
     if not names:
-        raise PoolError("register: ops is empty; give 'missing', 'all' or names of operators",
+        raise PoolError("register: ops is empty; pass 'missing', 'all' or names of operators",
                         attribute="ops", value=names)
     return names
 

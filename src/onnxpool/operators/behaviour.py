@@ -75,7 +75,7 @@ def checked_axes(label: str, axes: tuple[int, ...], shape: tuple[int, ...]) -> t
     places: list[int] = []
     for i, axis in enumerate(axes):
         if not -len(shape) <= axis < len(shape):
-            room = f"give {-len(shape)} to {len(shape) - 1}" if shape else "give an array with axes"
+            room = f"pass {-len(shape)} to {len(shape) - 1}" if shape else "pass an array with axes"
             raise PoolError(f"{label}: axes[{i}]={axis}, but X has {len(shape)} axes, shape {shape}; {room}", label,
                             "axes", axis=axis, value=axis)
         if axis % len(shape) in places:

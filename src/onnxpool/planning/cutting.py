@@ -173,7 +173,7 @@ class Cuttable(Plan):
     def _shares(self, limit: Limit) -> Iterator[Share]:
         if self.operator.windowed or self.operator.quantised:
             raise PoolError(f"{self.label}: only global operators on floats and maxima have partial results; use "
-                            f"tiles, whose parts are parts of the result", self.label, "partials")
+                            f"`tiles`, which splits the result", self.label, "partials")
         places = set(self._places())
         cut = [size if axis in places else 1 for axis, size in enumerate(self.shape)]
         fixed = math.prod(size for axis, size in enumerate(self.shape) if axis not in places)

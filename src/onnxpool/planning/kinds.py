@@ -188,12 +188,12 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
             return None, None
         if not isinstance(out, tuple) or len(out) != 2:
             raise PoolTypeError(f"{self.label}: out with Indices must be a tuple of two arrays, got "
-                                f"{type(out).__name__}; give (y, indices)", self.label, "out", value=type(out).__name__)
+                                f"{type(out).__name__}; pass (y, indices)", self.label, "out", value=type(out).__name__)
         for array, dtype in zip(out, (self.dtype, INDEX), strict=True):
             if array is not None:
                 check_out(self.label, array, self.output_shape, dtype)
         if out[0] is not None and out[1] is not None and np.may_share_memory(*out, max_work=OVERLAP_WORK):
-            raise PoolError(f"{self.label}: out[0] and out[1] share memory; give two arrays", self.label, "out")
+            raise PoolError(f"{self.label}: out[0] and out[1] share memory; pass two arrays", self.label, "out")
         return out
 
     def _team(self, num_threads: int | None) -> int:
@@ -297,7 +297,7 @@ class LoopPlan(WindowPlan):
             return self
         if given is None and self._bytes > machine_memory():
             raise PoolError(f"{self.label}: X of shape {self.shape} does not fit in the memory of this machine; tune a "
-                            f"plan of a smaller one, or give x=", self.label, "x", value=self.shape)
+                            f"plan of a smaller one, or pass x=", self.label, "x", value=self.shape)
         x = np.empty(self.shape, self.dtype) if given is None else given
         y = self._result(x, None, self.dtype)
         indices = self._result(x, None, INDEX) if self.reduction.indexed else None

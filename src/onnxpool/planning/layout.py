@@ -195,8 +195,8 @@ def pool_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
         By default the one that was learned, or else the cheapest.
     """
     if counts_beyond(request):
-        raise PoolError(f"MaxPool: windows or planes of more than {MOST_PLACES} places of {request.dtype} have no "
-                        f"compiled indices; give a dtype of 64 bits", "MaxPool", "X", value=request.dtype.name)
+        raise PoolError(f"MaxPool: Indices within windows or planes of more than {MOST_PLACES} places need a 64-bit "
+                        f"dtype, but X has {request.dtype}; cast X", "MaxPool", "X", value=request.dtype.name)
     memory, own = (x, results, contiguous), reducer_of(request)
     if way is None and learned:
         way = learned.get(key_of(request, *memory))

@@ -65,15 +65,15 @@ class ReducingPlan(Cuttable):
         for value, taps in partials:
             if (value.dtype.names is not None) != counts:
                 raise PoolError(f"{self.label}: a partial result {'lacks' if counts else 'has'} counts of elements "
-                                f"that are not NaN; give those of this plan's shares", self.label, "partials")
+                                f"that are not NaN; pass this plan's partial results", self.label, "partials")
             if value.shape != self.output_shape:
                 raise PoolError(f"{self.label}: a partial result has shape {value.shape}, but the result has "
-                                f"{self.output_shape}; give those of this plan's shares", self.label, "partials",
+                                f"{self.output_shape}; pass this plan's partial results", self.label, "partials",
                                 value=value.shape)
             total.add(value, taps)
         result = total.result(self.result_dtype)
         if result is None or total.seen != total.taps:
-            raise PoolError(f"{self.label}: partial results of {total.seen} elements, but there are {total.taps}; give "
+            raise PoolError(f"{self.label}: partial results of {total.seen} elements, but there are {total.taps}; pass "
                             f"that of each share once", self.label, "partials", value=total.seen)
         return np.asarray(result)
 

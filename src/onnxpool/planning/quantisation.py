@@ -42,7 +42,7 @@ def scale(label: str, name: str, value: Any) -> np.float32:
         with np.errstate(over="ignore"):
             number = np.float32(array)
     if not 0 < float(number) < math.inf:
-        raise PoolError(f"{label}: {name} must be finite and above 0, got {number}; give the scale of the tensor",
+        raise PoolError(f"{label}: {name} must be finite and above 0, got {number}; pass the scale of the tensor",
                         label, name, value=float(number))
     return number
 
@@ -52,12 +52,12 @@ def zero_point(label: str, name: str, value: Any, dtype: np.dtype[Any]) -> int:
     array = scalar(label, name, value)
     if array.dtype != dtype:
         if not is_integer(value) or isinstance(value, np.generic):
-            raise PoolTypeError(f"{label}: {name} has dtype {array.dtype}, but X has {dtype}; give both the same dtype",
+            raise PoolTypeError(f"{label}: {name} has dtype {array.dtype}, but X has {dtype}; pass both the same dtype",
                                 label, name, value=array.dtype.name)
         limits = LIMITS[dtype]
         if not limits.min <= value <= limits.max:
             raise PoolError(f"{label}: {name}={value} is outside {dtype} [{limits.min}, {limits.max}]; "
-                            f"give a value of that range", label, name, value=value)
+                            f"pass a value of that range", label, name, value=value)
     return int(array)
 
 
@@ -97,7 +97,7 @@ class Quantisation(NamedTuple):
         ratio = ratio_of(self.x_scale, self.y_scale, taps)
         if not 0 < float(ratio) < math.inf:
             raise PoolError(f"{label}: x_scale={self.x_scale} over y_scale={self.y_scale} times {taps} taps is {ratio} "
-                            f"in float32, but must be finite and above 0; give scales that are closer together",
+                            f"in float32, but must be finite and above 0; pass scales that are closer together",
                             label, "x_scale", value=float(self.x_scale))
         return Scales(bias=self.x_zero * taps, scale=float(ratio), y_scale=1.0, lowest=float(self.low - self.y_zero),
                     highest=float(self.high - self.y_zero), zero=self.y_zero)
@@ -124,7 +124,7 @@ def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bo
     if optional and len(inputs) == len(NAMES) - 1:
         inputs = (*inputs, None)
     if len(inputs) != len(NAMES):
-        raise PoolError(f"{label}: takes X, {', '.join(NAMES)}, got {1 + len(inputs)} inputs; give all of them", label,
+        raise PoolError(f"{label}: takes X, {', '.join(NAMES)}, got {1 + len(inputs)} inputs; pass all of them", label,
                         value=1 + len(inputs))
     scales = [scale(label, NAMES[i], inputs[i]) for i in (0, 2)]
     zeros = [0 if optional and inputs[i] is None else zero_point(label, NAMES[i], inputs[i], dtype) for i in (1, 3)]

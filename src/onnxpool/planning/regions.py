@@ -153,7 +153,7 @@ class RegionPlan(Plan):
         """The inputs after X, whose number is checked."""
         if len(inputs) != 1 + self._align:
             raise PoolError(f"{self.label}: takes X, rois{' and batch_indices' if self._align else ''}, got "
-                            f"{1 + len(inputs)} inputs; give all of them", self.label, value=1 + len(inputs))
+                            f"{1 + len(inputs)} inputs; pass all of them", self.label, value=1 + len(inputs))
         return inputs
 
     def _rois(self, given: Any) -> Array:
@@ -161,11 +161,11 @@ class RegionPlan(Plan):
         label, columns = self.label, 4 if self._align else 5
         rois = as_array(label, given, "rois")
         if rois.dtype.newbyteorder("=") != self.dtype:
-            raise PoolTypeError(f"{label}: rois has dtype {rois.dtype}, but X has {self.dtype}; give both the same",
+            raise PoolTypeError(f"{label}: rois has dtype {rois.dtype}, but X has {self.dtype}; pass both the same",
                                 label, "rois", value=rois.dtype.name)
         if rois.ndim != 2 or rois.shape[1] != columns:
             raise PoolError(f"{label}: rois has shape {rois.shape}, but must be (number of regions, {columns}); "
-                            f"give one row for each region", label, "rois", value=rois.shape)
+                            f"pass one row for each region", label, "rois", value=rois.shape)
         copy = np.array(rois, np.float64 if self.dtype == np.float64 else np.float32, order="C")
         if not np.isfinite(copy).all():
             row, column = (int(i) for i in np.argwhere(~np.isfinite(copy))[0])
@@ -178,7 +178,7 @@ class RegionPlan(Plan):
         if len(bad):
             way = f"whole numbers in [0, {self.shape[0]})" if self.shape[0] else "no regions"
             raise PoolError(f"{self.label}: {name.format(int(bad[0]))}={images[bad[0]]} is not an image of X, "
-                            f"which has {self.shape[0]}; give {way}", self.label, name.partition("[")[0],
+                            f"which has {self.shape[0]}; pass {way}", self.label, name.partition("[")[0],
                             value=images[bad[0]].item())
         return images.astype(np.int64)
 
@@ -193,7 +193,7 @@ class RegionPlan(Plan):
                                 "batch_indices", value=images.dtype.name)
         if images.shape != (count,):
             raise PoolError(f"{label}: batch_indices has shape {images.shape}, but there are {count} regions; "
-                            f"give one index for each", label, "batch_indices", value=images.shape)
+                            f"pass one index for each", label, "batch_indices", value=images.shape)
         return self._check_images(np.array(images, np.int64), "batch_indices[{}]")
 
     def _check_reach(self, corners: Array) -> None:
@@ -259,7 +259,7 @@ class RegionPlan(Plan):
         samples = grid.prod(axis=1) * math.prod(self.regions.pooled)
         bad = np.flatnonzero(~(samples <= MOST_SAMPLES))
         if len(bad):
-            way = "lower sampling_ratio" if self.regions.sampling else "give a smaller region, or sampling_ratio=1"
+            way = "lower sampling_ratio" if self.regions.sampling else "pass a smaller region, or sampling_ratio=1"
             if math.prod(self.regions.pooled) > MOST_SAMPLES:
                 way = "lower output_height or output_width"
             raise PoolError(f"{self.label}: rois[{int(bad[0])}] takes {samples[bad[0]]:.4g} samples, more "
@@ -273,6 +273,6 @@ def check_planes(label: str, shape: tuple[int, ...], channels_last: bool) -> Non
     """Refuse arrays that are not batches of images."""
     if len(shape) != 4:
         raise PoolError(f"{label}: X has {len(shape)} axes, shape {shape}, but takes 4; "
-                        f"give {'(N, H, W, C)' if channels_last else '(N, C, H, W)'}", label, "X", value=shape)
+                        f"pass {'(N, H, W, C)' if channels_last else '(N, C, H, W)'}", label, "X", value=shape)
     first = 1 if channels_last else 2
     check_sizes(label, shape[first:first + 2], (first, first + 1))

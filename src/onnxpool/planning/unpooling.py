@@ -91,7 +91,7 @@ class UnpoolPlan(Plan):
         """The given shape, or by default the one that indices address."""
         if len(inputs) not in (1, 2):
             raise PoolError(f"{self.label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; "
-                            f"give two or three", self.label, value=1 + len(inputs))
+                            f"pass two or three", self.label, value=1 + len(inputs))
         return self._stored_shape(inputs[1] if len(inputs) == 2 else None)
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
@@ -125,7 +125,7 @@ class UnpoolPlan(Plan):
             raise PoolTypeError(f"{label}: I has dtype {indices.dtype}, but must be int64; cast it", label, "I",
                                 value=indices.dtype.name)
         if indices.shape != self.shape:
-            raise PoolError(f"{label}: I has shape {indices.shape}, but X has {self.shape}; give an index for each "
+            raise PoolError(f"{label}: I has shape {indices.shape}, but X has {self.shape}; pass an index for each "
                             f"element",
                             label, "I", value=indices.shape)
         return np.require(indices, np.int64, ["C", "A"])
@@ -141,16 +141,16 @@ class UnpoolPlan(Plan):
                                 "output_shape", value=array.dtype.name)
         if array.shape != (len(self.shape),):
             raise PoolError(f"{label}: output_shape has shape {array.shape}, but X has {len(self.shape)} axes; "
-                            f"give one size for each", label, "output_shape", value=array.shape)
+                            f"pass one size for each", label, "output_shape", value=array.shape)
         shape = tuple(int(size) for size in array)
         for axis, (size, least) in enumerate(zip(shape, self.output_shape, strict=True)):
             fixed = axis in (0, len(shape) - 1 if self.channels_last else 1)
             if size < least or (fixed and size != least):
-                raise PoolError(f"{label}: output_shape[{axis}]={size}, but axis {axis} takes "
-                                f"{'exactly' if fixed else 'at least'} {least}; give such a size",
+                needed, way = (f"{least}", f"{least}") if fixed else (f"at least {least}", f"{least} or more")
+                raise PoolError(f"{label}: output_shape[{axis}]={size}, but axis {axis} needs {needed}; pass {way}",
                                 label, "output_shape", axis=axis, value=size)
         if math.prod(shape) > MOST_WINDOWS:
-            raise PoolError(f"{label}: output_shape={shape} has more than {MOST_WINDOWS} elements; give a smaller one",
+            raise PoolError(f"{label}: output_shape={shape} has more than {MOST_WINDOWS} elements; pass a smaller one",
                             label, "output_shape", value=shape)
         return shape
 
@@ -162,6 +162,6 @@ class UnpoolPlan(Plan):
         if last:
             place = [place[0], *place[2:], place[1]]
         limit = math.prod(self.output_shape)
-        return PoolError(f"{self.label}: I{place}={value} is out of range [0, {limit}); give indices that are "
+        return PoolError(f"{self.label}: I{place}={value} is out of range [0, {limit}); pass indices that are "
                          f"flat in the order of N, C and the spatial axes of {self.output_shape}", self.label, "I",
                          value=int(value))

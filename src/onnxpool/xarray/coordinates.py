@@ -39,12 +39,12 @@ def functions(label: str, given: Any, coords: Sequence[Hashable]) -> dict[Hashab
     for name in by_name:
         if name not in coords:
             raise PoolError(f"{label}: coord_func names {name!r}, but the coordinates of X are "
-                            f"{listed(coords, 'none')}; give some of these", label, "coord_func", value=name)
+                            f"{listed(coords, 'none')}; pass some of these", label, "coord_func", value=name)
     for function in (default, *by_name.values()):
         if not callable(function) and function not in NAMES:
             kind = PoolError if isinstance(function, str) else PoolTypeError
             raise kind(f"{label}: coord_func must be a function like numpy.mean, or one of {', '.join(NAMES)}, "
-                       f"got {shown(function)}; give one of these, or a mapping from names of coordinates to them",
+                       f"got {shown(function)}; pass one of these, or a mapping from names of coordinates to them",
                        label, "coord_func", value=function)
     return {name: by_name.get(name, default) for name in coords}
 
@@ -62,7 +62,7 @@ class Coordinate(NamedTuple):
         if self.function in ENDS:
             return self.ends(variable.to_base_variable())
         if getattr(variable.dtype, "tz", None) is not None:
-            raise PoolTypeError(f"{self.call.label}: dtype {variable.dtype} has a time zone, and is not reduced; give "
+            raise PoolTypeError(f"{self.call.label}: dtype {variable.dtype} has a time zone, and is not reduced; pass "
                                 f"coord_func={{{self.name!r}: 'first'}}, or x.assign_coords({{{self.name!r}: "
                                 f"({self.dims[0]!r}, x[{self.name!r}].to_index().tz_convert(None))}})",
                                 self.call.label, "coord_func", value=self.function)
@@ -149,7 +149,7 @@ class Coordinate(NamedTuple):
                 y = np.asarray(self.function(windows, axis=axes))
             except TypeError as error:
                 raise PoolTypeError(f"{self.call.label}: coord_func raised {type(error).__name__} for dtype "
-                                    f"{windows.dtype}: {error}; give coord_func={{{self.name!r}: function}} with one "
+                                    f"{windows.dtype}: {error}; pass coord_func={{{self.name!r}: function}} with one "
                                     f"for this dtype, such as 'mean' or 'first'", self.call.label, "coord_func",
                                     value=self.function) from error
             if y.shape != windows.shape[:ndim]:
@@ -161,7 +161,7 @@ class Coordinate(NamedTuple):
         try:
             reduced: Array = getattr(xr.Variable(dims, windows), self.function)(dims[ndim:]).values
         except (TypeError, ValueError) as error:
-            raise PoolTypeError(f"{self.call.label}: dtype {windows.dtype} has no {self.function}: {error}; give "
+            raise PoolTypeError(f"{self.call.label}: dtype {windows.dtype} has no {self.function}: {error}; pass "
                                 f"coord_func={{{self.name!r}: 'first'}} or a function, or x.drop_vars({self.name!r})",
                                 self.call.label, "coord_func", value=self.function) from None
         return reduced

@@ -70,7 +70,7 @@ def values_by_dim(version: Version, known: Sequence[Hashable], kernel_shape: Any
     label = version.label
     if not isinstance(kernel_shape, Mapping):
         raise PoolTypeError(f"{label}: kernel_shape must be a mapping from dimensions to sizes of windows, got "
-                            f"{shown(kernel_shape)} of type {type(kernel_shape).__name__}; give one such as "
+                            f"{shown(kernel_shape)} of type {type(kernel_shape).__name__}; pass one such as "
                             f"{{{next(iter(known), 'x')!r}: 3}}", label, "kernel_shape", value=kernel_shape)
     check_dims(label, "kernel_shape", kernel_shape, known)
     return {name: per_dim(version, name, value, kernel_shape)
@@ -81,7 +81,7 @@ def check_dims(label: str, name: str, dims: Any, known: Any, owner: str = "X") -
     """Refuse names that are not those of dimensions, no name at all, and names given twice."""
     for dim in dims:
         if dim not in known:
-            raise PoolError(f"{label}: {name} names {dim!r}, but {owner} has {listed(known)}; give some of these",
+            raise PoolError(f"{label}: {name} names {dim!r}, but {owner} has {listed(known)}; pass some of these",
                             label, name, value=dim)
     if not dims:
         raise PoolError(f"{label}: {name} names no dimension, and {owner} has {listed(known)}; name at least one",
@@ -97,7 +97,7 @@ def check_flags(label: str, given: dict[str, Any]) -> None:
         if value is not None and not (isinstance(value, (bool, np.bool_)) or (is_integer(value) and value in (0, 1))):
             kind = PoolError if is_integer(value) else PoolTypeError
             raise kind(f"{label}: {name} must be True or False, got {shown(value)} of type {type(value).__name__}; "
-                       f"give one of these", label, name, value=value)
+                       f"pass one of these", label, name, value=value)
 
 
 def per_dim(version: Version, name: str, value: Any, dims: Any) -> Values:
@@ -108,7 +108,7 @@ def per_dim(version: Version, name: str, value: Any, dims: Any) -> Values:
         return dict.fromkeys(dims, (integer(Place(label, name), value, kind.minimum),) * sides)
     if not isinstance(value, Mapping):
         raise PoolTypeError(f"{label}: {name} must be an integer or a mapping from dimensions, got "
-                            f"{shown(value)} of type {type(value).__name__}; give one such as "
+                            f"{shown(value)} of type {type(value).__name__}; pass one such as "
                             f"{{{next(iter(dims))!r}: {1 if sides == 1 else (1, 0)}}}", label, name, value=value)
     if value:
         check_dims(label, name, value, dims, "kernel_shape")
@@ -122,7 +122,7 @@ def values_of(where: Place, value: Any, sides: int, minimum: int) -> tuple[int, 
         return (integer(where, value, minimum),) * sides
     if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") or len(value) != sides:
         raise PoolTypeError(f"{where} must be an integer or a pair of integers, got {shown(value)} of type "
-                            f"{type(value).__name__}; give (before, after)", *where.names, value=value)
+                            f"{type(value).__name__}; pass (before, after)", *where.names, value=value)
     return tuple(integer(where, one, minimum) for one in value)
 
 
@@ -146,7 +146,7 @@ def check_data(label: str, data: Any) -> None:
     """Refuse data that are neither a NumPy nor a dask array."""
     if not isinstance(data, np.ndarray) and not is_lazy(data):
         raise PoolTypeError(f"{label}: X holds data of type {type(data).__module__}.{type(data).__qualname__}, but "
-                            f"only NumPy and dask arrays are pooled; give x.as_numpy()", label, "X",
+                            f"only NumPy and dask arrays are pooled; pass x.as_numpy()", label, "X",
                             value=type(data).__name__)
 
 

@@ -39,7 +39,7 @@ def windowed(x: Labelled, operator: type[Operator], kernel_shape: Any, coord_fun
     def pooled(name: Hashable, coordinate: xr.Variable) -> xr.Variable:
         if isinstance(x.xindexes.get(name), PandasMultiIndex):
             raise PoolTypeError(f"{label}: coordinate {name!r} belongs to a MultiIndex, whose levels are not pooled; "
-                                f"give x.reset_index({coordinate.dims[0]!r})", label, "X", value="MultiIndex")
+                                f"pass x.reset_index({coordinate.dims[0]!r})", label, "X", value="MultiIndex")
         with about(f"coordinate {name!r}", coordinate.dims):
             data = Coordinate(name, coordinate.dims, by_name[name], call).pooled(coordinate)
         return xr.Variable(coordinate.dims, data, kept(coordinate.attrs))
@@ -67,7 +67,7 @@ def check_type(label: str, x: Any) -> None:
     """Refuse objects without named dimensions."""
     if not isinstance(x, (xr.DataArray, xr.Dataset)):
         raise PoolTypeError(f"{label}: X is of type {type(x).__module__}.{type(x).__qualname__}, not an "
-                            f"xarray.DataArray or xarray.Dataset; give xarray.DataArray(x, dims=...), or use the "
+                            f"xarray.DataArray or xarray.Dataset; pass xarray.DataArray(x, dims=...), or use the "
                             f"functions of onnxpool", label, "X", value=type(x).__name__)
 
 
@@ -128,7 +128,7 @@ def check_sizes(call: LabelledCall, variable: xr.Variable) -> None:
     """Refuse to pool a dimension without elements."""
     for axis, dim in enumerate(variable.dims):
         if dim in call.dims and not variable.shape[axis]:
-            raise PoolError(f"{call.label}: X is empty along axis {axis}; give an array with elements along pooled "
+            raise PoolError(f"{call.label}: X is empty along axis {axis}; pass an array with elements along pooled "
                             f"dimensions", call.label, "X", axis=axis, value=0)
 
 

@@ -90,7 +90,7 @@ assert_type(whole.combine(partials), NDArray[Any])
 # Mistakes that a type checker refuses.
 print(op.kernel_shapes)  # type: ignore[attr-defined]
 print(onnxpool.GlobalMaxPool().strides)  # type: ignore[attr-defined]
-onnxpool.AveragePool(2)  # type: ignore[call-arg]
+onnxpool.AveragePool(2, 2)  # type: ignore[call-arg]
 onnxpool.AveragePool(kernel_shape=2, auto_pad="SAME")  # type: ignore[arg-type]
 print(found["thread"])  # type: ignore[typeddict-item]
 onnxpool.max_pool(image, 2, axes="01")  # type: ignore[arg-type]
