@@ -686,7 +686,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
                            ("kernel_shape", 1, 9)),
     "strides": (lambda: pools.max_pool(X, {"x": 2}, strides={"y": 2}), "names 'y', but kernel_shape has 'x'",
                 ("strides", None, "y")),
-    "sequence": (lambda: pools.max_pool(X, {"x": 2}, strides=(2, 2)), r"mapping.*give one such as \{'x': 1\}",
+    "sequence": (lambda: pools.max_pool(X, {"x": 2}, strides=(2, 2)), r"mapping.*pass one such as \{'x': 1\}",
                  ("strides", None, (2, 2))),
     "negative": (lambda: pools.max_pool(X, {"x": 2}, dilations=-1), "dilations must be in", ("dilations", None, -1)),
     "pads": (lambda: pools.max_pool(X, {"x": 2}, pads={"x": (1, 2, 3)}), r"pads\['x'\].*\(before, after\)",

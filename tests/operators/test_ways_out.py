@@ -58,7 +58,7 @@ WAYS: list[tuple[str, Callable[..., Iterator[Given]]]] = [
     (r": (\w+)=.* (\d) spatial axes take \d; pass (\d) for each axis$",
      lambda given, name, rank, each: iter([changed(given, name, [SMALL.get(name, 1)] * int(rank) * int(each))])),
     (r": kernel_shape\[(\d)\]=\d+ with dilations\[\d\]=\d+ spans (\d+), but axis \d has (\d+) "
-     r"\(\+(\d+)\+(\d+) pads\).*; (add pads|give pads with auto_pad='NOTSET') or shrink kernel_shape$",
+     r"\(\+(\d+)\+(\d+) pads\).*; (add pads|pass pads with auto_pad='NOTSET') or shrink kernel_shape$",
      lambda given, place, span, size, begin, end, way: iter([
          changed(given, "kernel_shape", 1, place),
          *([] if int(span) > 100 else [changed(
