@@ -1,7 +1,6 @@
 """The zoo: pooling layers of about 60 networks at their usual input sizes, without the batch.
 
-It is the yardstick for the choice of routes, because nobody tuned a loop to it. `draw` makes random layers of the same
-kind.
+It judges the choice of routes, because nobody tuned a loop to it. `draw` makes random layers of the same kind.
 """
 
 from collections.abc import Sequence

@@ -101,7 +101,7 @@ def speed() -> Figure:
 
 
 def roof() -> Figure:
-    """The speed of onnxpool and of the fastest peer as a share of the roof: a copy of the same bytes."""
+    """The speed of onnxpool and of the fastest peer as a share of the roofline, a copy of the same bytes."""
     figure, axes = plt.subplots(2, 1, figsize=(WIDTH, 7), sharex=True, sharey=True, layout="constrained")
     for ax, channels in zip(axes, ("first", "last"), strict=True):
         rows = [row for row in race() if (row.dtype, row.threads, row.channels) == ("float32", 1, channels)]
@@ -114,7 +114,8 @@ def roof() -> Figure:
         ax.scatter(sizes, [100 * row.copy / row.ours for row in rows], s=14, color=OURS, linewidths=0, label="onnxpool",
                    zorder=3)
         ax.axhline(100, color="black", linewidth=1.5)
-        ax.text(0.02, 0.95, "roof (100 %): a copy of the bytes read and written", fontsize=9, transform=ax.transAxes)
+        ax.text(0.02, 0.95, "roofline (100 %): a copy of the bytes read and written", fontsize=9,
+                transform=ax.transAxes)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_title(f"channels {channels}, float32", fontsize=10)

@@ -1,4 +1,4 @@
-"""Time the codes of docs/arrays.md against those of other packages, with one thread: its tables of times.
+"""Time the codes of docs/reference/array_peers.md against those of other packages, with one thread, for its tables.
 
     taskset -c 0 python -m benchmarks.compare.arrays [SECTION ...]
 
@@ -37,7 +37,7 @@ import onnxpool.dask
 from . import head, introduce, shortest, shown
 
 Array = NDArray[Any]
-PAGE = Path(__file__).parents[2] / "docs" / "arrays.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "array_peers.md"
 IMAGES, SERIES, SIGNALS = ("(H, W)", "(H, W, 3)"), ("(T, Z, Y, X)",), ("(N,)",)
 SECTIONS: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {  # shapes of rows that name none; values of k
     "Downsample": (IMAGES, (2, 4)), "Block reduce": (IMAGES, (4,)), "Coarsen": (SERIES, (8,)),

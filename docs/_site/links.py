@@ -73,7 +73,8 @@ def read(app: Any, name: str, source: list[str]) -> None:
     def included(directive: re.Match[str]) -> str:
         file = Path(os.path.normpath(page.parent / directive[1]))
         app.env.note_dependency(str(file))
-        return resolved(file.read_text(encoding="utf-8"), file.parent, page)
+        text = resolved(file.read_text(encoding="utf-8"), file.parent, page)
+        return f"#{text}" if source[0].startswith("# ") else text  # under the title of the page, if it has one
 
     text = BLOCK.sub(r"\1\n```", source[0])
     whole = INCLUDE.sub("\0\\1\0", resolved(text, page.parent, page))

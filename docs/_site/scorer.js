@@ -7,8 +7,9 @@ const PLACES = [
   [/^concepts\/(?!index)/, 6],
   [/^(howto|start)\/(?!index)/, 4],
   [/^reference\/porting/, 4],
-  [/^(operators|arrays|onnx|onnxruntime|dask|xarray|guarantees|decisions|generated\/operators\/(?!index))/, 2],
-  [/^(benchmarking|architecture|performance|reliability|releasing|scaling|project\/)/, -2],
+  [/^(operators|arrays|onnx|onnxruntime|dask|xarray|guarantees|decisions)/, 2],
+  [/^(reference\/array_peers|generated\/operators\/(?!index))/, 2],
+  [/^(index$|benchmarking|architecture|performance|reliability|releasing|scaling|project\/)/, -2],
 ];
 
 var Scorer = {

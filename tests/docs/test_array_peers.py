@@ -1,4 +1,4 @@
-"""The comparison with other packages in docs/arrays.md: each row of its tables gives equal results."""
+"""The comparison with other packages in docs/reference/array_peers.md: each row of its tables gives equal results."""
 
 import importlib
 import re
@@ -15,7 +15,7 @@ for module in ("bottleneck", "cv2", "dask.array", "numba", "pandas", "PIL", "sci
     pytest.importorskip(module)
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "arrays.md").read_text()
+DTYPES = (ROOT / "docs" / "arrays.md").read_text().partition("## Dtypes\n")[2].partition("\n## ")[0]
 TOOL = vars(importlib.import_module("benchmarks.compare.arrays"))
 cv2, ndimage, pandas, skimage, xarray, bottleneck, Image = (
     importlib.import_module(name)
@@ -26,14 +26,9 @@ SHAPES = {"(H, W)": (24, 40), "(H, W, 3)": (24, 40, 3), "(D, H, W)": (8, 12, 16)
           "(N,)": (1200,)}
 
 
-def section(title: str) -> str:
-    """A section of the page."""
-    return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
-
-
 def dtypes(kind: int) -> list[str]:
-    """The dtypes that have maxima (1), or means (2), according to the page."""
-    rows = [line.strip("|").split("|") for line in section("Dtypes").splitlines() if line.startswith("| ")]
+    """The dtypes that have maxima (1), or means (2), according to docs/arrays.md."""
+    rows = [line.strip("|").split("|") for line in DTYPES.splitlines() if line.startswith("| ")]
     found = [name for row in rows if row[kind].strip().startswith("yes") for name in row[0].strip().split(", ")]
     return [name for name in found if np.dtype(getattr(ml_dtypes, name, name)).kind not in "mM"]
 

@@ -111,8 +111,8 @@ def test_the_readme_lists_the_versions_of_operators() -> None:
 
 
 def test_the_readme_tells_the_times_of_arrays() -> None:
-    """They are those of docs/arrays.md, for float32 on one thread."""
-    page, rows = (ROOT / "docs" / "arrays.md").read_text(), {}
+    """They are those of docs/reference/array_peers.md, for float32 on one thread."""
+    page, rows = (ROOT / "docs" / "reference" / "array_peers.md").read_text(), {}
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells[:2] == ["task", "package"]:
