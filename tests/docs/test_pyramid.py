@@ -90,7 +90,7 @@ def test_others_read_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
-@pytest.mark.parametrize("chunks", [None, (4, 512, 512)])
+@pytest.mark.parametrize("chunks", [pytest.param(None, marks=pytest.mark.slow), (4, 512, 512)])
 def test_memory_is_bounded_and_a_killed_run_continues(chunks: tuple[int, ...] | None, tmp_path: Path) -> None:
     """A volume larger than what the process may allocate: files that a kill left are whole, and not made again."""
     import resource

@@ -275,9 +275,9 @@ class CopyPlan(WindowPlan):
         elements = x[self._picked]
         np.copyto(y, elements if x.dtype.kind != "b" else elements != 0)  # the byte 1 for any but 0
         if x.dtype.kind != "b":
-            indices_of = [(axis, cut.step or 1) for axis in self.request.kept
-                          if isinstance(cut := self._picked[axis], slice)]
-            self._settle(self._pools, None, self.dtype, x, y, picked=indices_of)
+            steps_of = [(axis, cut.step or 1) for axis in self.request.kept
+                        if isinstance(cut := self._picked[axis], slice)]
+            self._settle(self._pools, None, self.dtype, x, y, picked=steps_of)
 
 
 class LoopPlan(WindowPlan):
