@@ -6,7 +6,7 @@ from types import MethodType
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 
 from .errors import PoolTypeError
 from .hints import unfit
@@ -178,6 +178,7 @@ cdef class Function:
     cdef Py_ssize_t placed           # parameters that can be given by position
     cdef Py_ssize_t count, taken     # inputs, and parameters without `out` and `num_threads`
     cdef dict __dict__
+    cdef object __weakref__
 
     def __init__(self, function, cls, tuple inputs):
         code, named = function.__code__, function.__kwdefaults__
@@ -198,12 +199,19 @@ cdef class Function:
         self.names = tuple(names)
         self.defaults = tuple([defaults.get(name, required) for name in self.parameters])
         update_wrapper(self, function)
+        setattr(self, "__call__", self)  # unittest.mock looks for its signature
 
     def __call__(self, *given, **named):
         return PyVectorcall_Call(self, given, named)
 
     def __get__(self, instance, owner):
         return self if instance is None else MethodType(self, instance)
+
+    @property
+    def __signature__(self):
+        from inspect import signature  # slow to import
+
+        return signature(self.function)
 
     def __reduce__(self):
         return self.__qualname__
@@ -225,12 +233,14 @@ cdef class Function:
     cdef bint place(self, PyObject** given, Py_ssize_t count, tuple keywords, PyObject** values):
         """Find the value of each parameter. Return whether these arguments fit."""
         cdef Py_ssize_t i = 0, k
+        cdef uint64_t named = 0  # a bit for each parameter
         for i in range(PyTuple_GET_SIZE(self.parameters)):
             values[i] = given[i] if i < count else PyTuple_GET_ITEM(self.defaults, i)
         for k in range(PyTuple_GET_SIZE(keywords)):
             i = self.place_of(<object>PyTuple_GET_ITEM(keywords, k))
-            if i < count:  # unknown, or given twice
+            if i < count or named >> i & 1:  # unknown, or given twice
                 return False
+            named |= <uint64_t>1 << i
             values[i] = given[count + k]
         for i in range(count, self.taken):
             if values[i] == <PyObject*>required:

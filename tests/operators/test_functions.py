@@ -7,6 +7,8 @@ import inspect
 import pickle
 import pydoc
 import sys
+import weakref
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -51,6 +53,18 @@ def test_copies_are_the_same_function(function):
         assert pickle.loads(pickle.dumps(function, protocol)) is function
     assert copy.copy(function) is function
     assert copy.deepcopy([function])[0] is function
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_tools_find_the_parameters(function):
+    """Weak references, mocks that check arguments, and inspect's older function."""
+    assert weakref.ref(function)() is function
+    declared = inspect.getfullargspec(inspect.unwrap(function))
+    found = inspect.getfullargspec(function)
+    assert (found.args, found.kwonlyargs) == (declared.args, declared.kwonlyargs)
+    mocked = mock.create_autospec(function)
+    with pytest.raises(TypeError, match=r"bogus|missing"):
+        mocked(*found.args, bogus=1)
 
 
 def test_doctests_are_found():
@@ -109,6 +123,22 @@ def test_a_class_can_have_one_as_its_method():
 def test_arguments_that_do_not_fit(given, named, message):
     with pytest.raises(PoolTypeError, match=message):
         onnxpool.max_pool(*given, **named)
+
+
+def test_an_argument_that_is_given_twice():
+    """Only strings that compare as they like can do that in Python."""
+
+    class Name(str):
+        __slots__ = ()
+
+        def __hash__(self):
+            return id(self)
+
+        def __eq__(self, other):
+            return str.__eq__(self, other) if type(other) is str else self is other
+
+    with pytest.raises(PoolTypeError, match=r"max_pool: .*(multiple values|twice)"):
+        onnxpool.max_pool(X, 2, **{Name("strides"): 2, Name("strides"): 1})
 
 
 def test_a_required_keyword():
