@@ -323,7 +323,7 @@ finally:
 print(slow, unnoticed)
 """))
     assert slow
-    assert unnoticed <= slow // 4
+    assert unnoticed <= max(1, slow // 4)  # one call may itself have lost its core; unnoticed waits would be dozens
 
 
 @with_threads
