@@ -3,8 +3,8 @@
 From a random pool, one number is swept, such as the kernel or the channels, while the others stay. From one value to
 the next, the time may grow or shrink as much as the elements that are read and written, the results or the taps do,
 whichever changes most. A cliff is a pair of neighbours whose times differ by more than a factor beyond that, in two
-measurements. No other library is needed. Times are those of the processor, with one thread, because other processes
-matter less to them.
+measurements. No other library is needed. Calls run on one thread, and their processor time counts, because other
+processes disturb it less.
 """
 
 import argparse

@@ -16,6 +16,7 @@ needs onnxpool.
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,7 @@ SOURCE = SUITE / "src"
 RESULTS, PAGE = SUITE / "results", ROOT / "docs" / "conformance.md"
 BASIS = ("numpy", "onnx", "ml_dtypes")  # what the runner needs
 LONGEST = 110  # characters of a detail
+FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+-]+/)+")  # of absolute paths, which differ from run to run
 SHOWN = ("passed", "wrong", "refused", "accepted", "crashed", "timeout")
 
 
@@ -118,8 +120,8 @@ def ran(runtime: Runtime, folder: Path, *options: object) -> dict[str, Any]:
 def run(runtime: Runtime, folder: Path, reports: Path | None) -> None:
     """Run the table of cases, and keep the failures."""
     found = ran(runtime, folder, *(["--reports", reports.absolute() / runtime.id] if reports else []))
-    failures = {each["name"]: (each["outcome"], each["detail"][:LONGEST]) for each in found["results"]
-                if each["outcome"] != "passed"}
+    failures = {each["name"]: (each["outcome"], FOLDERS.sub("", each["detail"])[:LONGEST])
+                for each in found["results"] if each["outcome"] != "passed"}
     keep(runtime, {"runtime": found["runtime"], "cases": len(found["results"]), "failures": failures})
 
 

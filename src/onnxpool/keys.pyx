@@ -172,7 +172,7 @@ cdef class Function:
     """
     cdef VectorCall vectorcall
     cdef object cls, function
-    cdef tuple parameters, defaults  # from the first parameter with a default on
+    cdef tuple parameters, defaults  # of which some are `required`
     cdef tuple names                 # of the attributes
     cdef int[MOST_PARAMETERS] attributes, inputs  # their places among the parameters
     cdef Py_ssize_t placed           # parameters that can be given by position
@@ -230,7 +230,7 @@ cdef class Function:
                 return i
         return -1
 
-    cdef bint place(self, PyObject** given, Py_ssize_t count, tuple keywords, PyObject** values):
+    cdef bint bind(self, PyObject** given, Py_ssize_t count, tuple keywords, PyObject** values):
         """Find the value of each parameter. Return whether these arguments fit."""
         cdef Py_ssize_t i = 0, k
         cdef uint64_t named = 0  # a bit for each parameter
@@ -257,7 +257,7 @@ cdef object call_function(object function, PyObject** given, size_t flags, PyObj
     cdef (PyObject*)[MOST_PARAMETERS] values, attributes, inputs
     cdef Py_ssize_t i, count = PyVectorcall_NARGS(flags)
     cdef tuple names = <tuple>keywords if keywords else ()
-    if count > own.placed or not own.place(given, count, names, values):
+    if count > own.placed or not own.bind(given, count, names, values):
         raise unfit(own.function, [<object>given[i] for i in range(count)],
                     {name: <object>given[count + i] for i, name in enumerate(names)})
     for i in range(PyTuple_GET_SIZE(own.names)):

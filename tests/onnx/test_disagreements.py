@@ -394,7 +394,7 @@ def test_onnxruntime_has_blocks_as_wide_as_registers(sets, channels, monkeypatch
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("nodes", "seed"), [(40, SEED), pytest.param(20_000, None, marks=pytest.mark.slow)],
+@pytest.mark.parametrize(("nodes", "seed"), [(80, SEED), pytest.param(20_000, None, marks=pytest.mark.slow)],
                          ids=["short", "long"])
 def test_the_sweep_finds_nothing(nodes, seed, needs_named_version):
     """If the table does not warn of a random node, peers agree, and if it does, they differ."""

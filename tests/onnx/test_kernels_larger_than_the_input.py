@@ -70,7 +70,7 @@ class Pool(NamedTuple):
 def pools() -> list[Pool]:
     """The family: excess below, at and above strides; with pads, dilations and VALID; every version."""
     made = []
-    for (operator, version, known), stride, factor in itertools.product(VERSIONS, (1, 3), range(6)):
+    for (operator, version, known), stride, factor in itertools.product(VERSIONS, (1, 2, 3, 7), range(7)):
         excess = max(1, stride * factor // 2 + factor % 2)
         for pads, dilation, mode in (([], 1, ""), ([1, 1], 1, ""), ([0, 2], 1, ""), ([], 2, ""), ([], 1, "VALID")):
             steps = 4 + sum(pads) + excess  # from the first tap of a window to the last one

@@ -78,7 +78,6 @@ cdef enum:
     CACHED = 1 << 20  # bytes of elements that the caches of a core hold
     RETRY = 1         # the place of a pool's jobs, after the first one
     DIVIDED = 2
-    MOST_BRIEF_TAPS = 1 << 12  # in all windows of a job that runs while the GIL is held
 
 cnp.import_array()
 
@@ -308,7 +307,6 @@ cdef class Pool:
     cdef int outer, stages           # dimensions of groups; jobs of a thread
     cdef int[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
     cdef bint apart                  # whether lanes are first copied to be adjacent
-    cdef bint brief                  # whether releasing the GIL would take as long as the loops
 
     def __dealloc__(self):
         free(self.axes)
@@ -317,7 +315,6 @@ cdef class Pool:
     cdef int _set_up(self, const Setup* setup, const Recipe* recipe) except -1:
         cdef const Form* form = &setup.form
         cdef int rank = form.rank, outer = form.outer, a, i
-        cdef double taps
         cdef Job* job
         self.outer, self.stages, self.rule, self.apart = outer, setup.stages, setup.rule, form.apart
         self.axes = <Axis*> calloc(rank, sizeof(Axis))
@@ -343,10 +340,6 @@ cdef class Pool:
             self.by_axis[i] = setup.stage[i].by_axis
             self._set_job(&self.jobs[i], &setup.stage[i], &setup.stage[i].tile, setup, recipe, i == RETRY)
         self._set_job(&self.jobs[DIVIDED], setup.stage, &setup.stage[0].divided, setup, recipe, False)
-        taps = <double> self.jobs[0].groups * form.item.size * form.lane.size
-        for a in range(rank):
-            taps *= <double> self.axes[a].out * self.axes[a].most
-        self.brief = taps <= MOST_BRIEF_TAPS
         return 0
 
     cdef void _set_dim(self, int place, const Dim* dim) noexcept:
@@ -455,11 +448,8 @@ cdef class Pool:
         cdef bint done
         cdef int overflowed = 0
         memset(&signals, 0, sizeof(Interrupts))
-        if self.brief and threads == 1:
-            done = self.run_operands(operands, 1, &signals, &overflowed)
-        else:
-            with nogil:
-                done = self.run_operands(operands, threads, &signals, &overflowed)
+        with nogil:
+            done = self.run_operands(operands, threads, &signals, &overflowed)
         if not done:
             raise MemoryError(f"onnxpool: cannot allocate scratch memory for {threads} threads")
         raised_by_handler(&signals)

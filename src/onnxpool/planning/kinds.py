@@ -233,7 +233,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         return steps(x), tuple(map(steps, results)), x.flags.c_contiguous and x.dtype.isnative
 
     def _pool(self, x: Array, y: Array, indices: Array | None, pools: kernels.Pools | None = None) -> kernels.Pool:
-        """The pool for arrays of these strides, among the given ones or those of the plan."""
+        """The pool for arrays of these strides, which is kept in `pools`, by default the plan's."""
         return self._pool_for(*self._memory(x, y, indices), self._pools if pools is None else pools)
 
     def _row_major(self) -> Memory:
