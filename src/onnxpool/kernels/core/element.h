@@ -12,6 +12,7 @@
  *   vec_split_two       the same for two registers that vec_load_two loaded
  *   vec_totals          joins the lanes of LANES registers as aligned binary trees: register i becomes lane i
  *   vec_finish          turns totals into elements
+ *   vec_finish_scaled   the same for divisors that are powers of two: a product is exact
  *   vec_divide          the same with a division, which is exact for every total
  */
 #ifndef ONNXPOOL_ELEMENT_H
@@ -219,6 +220,10 @@ INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse) {
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
     vec_store(y, vec_quotient(total, count, inverse));
+}
+INLINE void vec_finish_scaled(elem_t *y, vec_t total, vec_t inverse, const Rule *rule) {
+    (void)rule;
+    vec_store(y, PLAIN_NANS(total * inverse));
 }
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     (void)rule;
@@ -581,6 +586,9 @@ enum { AS_STORED = 0 };
 
 /* ---- Division, which is exact where `vec_finish` may not be. */
 #if !defined(REDUCTION_mean)
+INLINE void vec_finish_scaled(elem_t *y, vec_t total, vec_t inverse, const Rule *rule) {
+    vec_finish(y, total, inverse, inverse, rule);
+}
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     vec_finish(y, total, count, count, rule);
 }

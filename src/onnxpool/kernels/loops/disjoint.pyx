@@ -19,6 +19,7 @@ from ..core.element cimport (
     vec_finish,
     vec_finish_few,
     vec_finish_part,
+    vec_finish_scaled,
     vec_load,
     vec_load_few,
     vec_load_neighbours,
@@ -37,6 +38,8 @@ cdef enum:
     EACH = MOST_STRIDE - 1  # picks of each tap at most
     # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
     SPLIT, PICKED, SUMMED
+    # Ways to finish totals. SCALE suits divisors that are powers of two.
+    CORRECT, SCALE, DIVIDE
 
 cdef struct Disjoint:
     const Axis* axis                     # the last one
@@ -132,7 +135,7 @@ cdef inline vec_t total_of(group_t* v, const picks_t* picks, Py_ssize_t taps, in
 
 cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
                              Py_ssize_t rows, Py_ssize_t windows, Py_ssize_t taps, Py_ssize_t column, Py_ssize_t lines,
-                             int way) noexcept nogil:
+                             int way, int finish) noexcept nogil:
     """Pool windows whose taps are all inside, from the first one on. The last group of a row overlaps the one before
     it. There are `taps` along the last axis, `column` along the row axis, and `lines` along the one before it."""
     cdef picks_t[EACH * MOST_STRIDE] picks  # copies in registers, which stores cannot change
@@ -161,10 +164,12 @@ cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* p
                 load_lines(&later, source + j * tap, group, line, lines, &rule, way)
                 join_group(&v, &later)
             total = total_of(&v, picks, taps, way)
-            if DIVIDES and rule.careful:
+            if finish == DIVIDE:
                 vec_divide_part(y + i, group, total, by.count, &rule)
             elif way == PICKED and n - i < LANES:
                 vec_finish_part(y + i, group, total, by.count, by.inverse, &rule)
+            elif finish == SCALE:
+                vec_finish_scaled(y + i, total, by.inverse, &rule)
             else:  # values after the group are overwritten later
                 vec_finish(y + i, total, by.count, by.inverse, &rule)
             i += group
@@ -199,17 +204,23 @@ cdef inline void pool_singly(const Disjoint* d, const Planes* planes, const elem
 cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
                       Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
     """Pool windows that share no place. If they are 2x2, their numbers of taps are constants."""
-    cdef Py_ssize_t column = planes.rows[planes.run].taps
-    cdef bint square = group_t is Woven and d.taps == column == 2 and planes.lines == 1
-    if PICKS and d.lanes > 1:
-        if (FREQUENT or EXACT) and square:
-            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED)
+    cdef Py_ssize_t column = planes.rows[planes.run].taps, lines = planes.lines
+    cdef bint square = (FREQUENT or EXACT) and group_t is Woven and d.taps == column == 2 and lines == 1
+    if DIVIDES and d.rule.careful:
+        if PICKS and d.lanes > 1:
+            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, PICKED, DIVIDE)
+        elif group_t is not Triple:
+            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, SPLIT, DIVIDE)
+    elif PICKS and d.lanes > 1:
+        if square:
+            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED, CORRECT)
         else:
-            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, PICKED)
-    elif (FREQUENT or EXACT) and square:
-        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT)
+            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, PICKED, CORRECT)
+    elif square:
+        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT,
+                    CORRECT if EXACT else SCALE)
     elif group_t is not Triple:
-        pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, planes.lines, SPLIT)
+        pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, SPLIT, CORRECT)
 
 
 cdef void pool_rows(const Disjoint* d, const Planes* planes, const Tile* tile) noexcept nogil:
