@@ -39,6 +39,7 @@ cdef enum:
     # Prefetches for windows of stride 2 that share a column take 0.55 to 0.85 of the time from main memory, and 1.1 to
     # 1.2 of it where the L3 cache holds the elements (Zen 3).
     DISTANT = 1 << 23
+    NEAR = 24 << 10  # bytes of rows that the L1 cache holds
 
 ctypedef acc_t* kept_t
 
@@ -54,6 +55,7 @@ cdef struct Slide:
     Py_ssize_t stride, y_step, lanes       # from column to column, and from result to result
     const Rule* rule
     kept_t[MOST_COLUMN - 1] column         # totals of columns that are kept
+    bint near                              # whether the L1 cache holds what a row of windows reads
     Fetches fetches
     Py_ssize_t[2 * MOST_COLUMN * MOST_COLUMN] fetched
 
@@ -73,6 +75,7 @@ cdef void prepare(const Tile* tile, Slide* s) noexcept nogil:
     s.lanes, s.rule, s.rows = tile.lanes, tile.rule, 0
     if s.kept == 0 and tile.far or s.kept == 1 and tile.far >= DISTANT:
         s.rows = first.stride
+    s.near = not s.rows and (first.kernel * s.axis.size * s.stride * <Py_ssize_t> sizeof(elem_t) <= NEAR)
     for i in range(s.kept):
         s.column[i] = <acc_t*> tile.scratch + i * round_up(tile.lanes, 2 * LANES)
     s.fetches.n, s.fetches.offset, s.fetches.lanes = 0, s.fetched, tile.lanes
@@ -159,12 +162,68 @@ cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, ele
     shared.column = s.column
 
 
+cdef inline Py_ssize_t slide_along(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, const Slide* s, Py_ssize_t n,
+                                   const elem_t* x, elem_t* y, const Divisor* by, int kept, int fresh) noexcept nogil:
+    """Like `slide_lanes`, for a run of windows, of which columns that are kept stay in registers."""
+    cdef block_t total, first, second
+    cdef Py_ssize_t block = width(unused), w
+    while lane + block <= s.lanes or (block == LANES and lane < s.lanes):
+        lane = max(0, min(lane, s.lanes - block))
+        if kept:
+            read(&second, s.column[kept - 1] + at[0])
+        if kept == 2:
+            read(&first, s.column[0] + at[0])
+        for w in range(n):
+            if kept == 2:
+                total = first
+                first = second
+                join(&total, &second)
+            elif kept:
+                total = second
+            else:
+                reduce_column(&total, s, x + lane + w * fresh * s.stride, False)
+            if kept == 1:
+                reduce_column(&second, s, x + lane + w * fresh * s.stride, False)
+                join(&total, &second)
+            reduce_column(&second, s, x + lane + (w * fresh + fresh - 1) * s.stride, False)
+            join(&total, &second)
+            finish(y + lane + w * s.y_step, s.lanes, &total, by, s.rule)
+        if kept:
+            write(s.column[kept - 1] + at[0], &second)
+        if kept == 2:
+            write(s.column[0] + at[0], &first)
+        lane += block
+        at[0] += block
+    return lane
+
+
+cdef inline void slide_near(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by, int kept,
+                            int fresh) noexcept nogil:
+    """Pool a run of windows whose rows the L1 cache holds: a block of lanes after the other."""
+    cdef Slide s = shared[0]
+    cdef Rule rule = shared.rule[0]
+    cdef Py_ssize_t at = 0, lane
+    s.rule = &rule
+    lane = slide_along(<Woven4*> NULL, 0, &at, &s, n, x, y, by, kept, fresh)
+    lane = slide_along(<Woven*> NULL, lane, &at, &s, n, x, y, by, kept, fresh)
+    slide_along(<vec_t*> NULL, lane, &at, &s, n, x, y, by, kept, fresh)
+
+
 cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
                            bint deep) noexcept nogil:
+    cdef bint near = s.near and not deep and not (DIVIDES and s.rule.careful)
     if s.kept == 2:
-        slide_windows(s, n, x, y, by, 2, 1, deep)
+        if near:
+            slide_near(s, n, x, y, by, 2, 1)
+        else:
+            slide_windows(s, n, x, y, by, 2, 1, deep)
     elif s.kept == 1:
-        slide_windows(s, n, x, y, by, 1, 2, deep)
+        if near:
+            slide_near(s, n, x, y, by, 1, 2)
+        else:
+            slide_windows(s, n, x, y, by, 1, 2, deep)
+    elif near:
+        slide_near(s, n, x, y, by, 0, 2)
     else:
         slide_windows(s, n, x, y, by, 0, 2, deep)
 
