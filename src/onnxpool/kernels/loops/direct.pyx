@@ -26,7 +26,7 @@ from ..core.element cimport (
     width,
 )
 from ..core.empty cimport finish_without_taps
-from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
+from ..core.fetches cimport DISTANT, Fetches, distance_ahead, fetch_part, start_fetches
 from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, fetch, run_at, tap_distance
 
 cdef enum:
@@ -308,7 +308,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
             finish_without_taps(y + at * w.y_step, run.n, w.y_step, tile.lanes, count, tile.rule)
         elif t.many:
             run.n, w.lanes = 1, tile.lanes
-            if tile.far and t.last == 0:
+            if tile.far >= DISTANT and t.last == 0:
                 fetch_long(t, &w, x + (run.window.first + run.window.taps) * stride, step)
             pool_long(t, &w, x + run.window.first * stride, y + at * w.y_step, &by)
         else:
@@ -317,7 +317,7 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
             w.taps[0], w.taps[1], w.taps[2] = t.n[0], t.n[1], t.n[2]
             w.fetches.n = 0
             list_taps(t, &w)
-            if tile.far and not joins and w.all * w.lanes <= MOST_FETCHED // <Py_ssize_t> sizeof(elem_t):
+            if tile.far >= DISTANT and not joins and w.all * w.lanes <= MOST_FETCHED // <Py_ssize_t> sizeof(elem_t):
                 w.fetches.n = min(run.window.taps, step) * (w.all // run.window.taps)
             w.fetches.offset = w.offset + w.all - w.fetches.n
             pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by)

@@ -26,6 +26,7 @@ from ..core.element cimport (
     vec_merge,
     vec_t,
 )
+from ..core.fetches cimport BEYOND
 from ..core.job cimport Axis, Rule, Tile, Window, fetch, wide_window_at
 from ..core.phases cimport Triple, group_t, join_group, load_group, phases_of, split
 from ..core.picks cimport PICKS, picks_of_windows, picks_t, vec_pick, vec_replace
@@ -33,7 +34,6 @@ from ..core.planes cimport Planes, RowRun, next_run, start_planes
 
 cdef enum:
     AHEAD = 2048     # prefetch distance in bytes, approximately
-    BEYOND = 15 << 20  # bytes that an L3 cache does not hold; where it does, prefetches cost up to half of the time
     MOST_STRIDE = 4
     EACH = MOST_STRIDE - 1  # picks of each tap at most
     # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
@@ -71,7 +71,7 @@ cdef void prepare(const Tile* tile, Disjoint* d) noexcept nogil:
     d.begin, d.end, d.group = first_inside(tile), last_inside(tile), group_of(tile)
     d.taps, d.stride = <int> d.axis.kernel, <int> d.axis.stride
     d.fresh, d.ahead = 0, max(<Py_ssize_t> 1, tile.axis[row].stride * tile.x_stride[row] if row >= 0 else tile.x_item)
-    if tile.far > BEYOND:
+    if tile.far >= BEYOND:
         d.fresh = tile.axis[row].stride if row >= 0 else 1
         d.ahead *= max(<Py_ssize_t> 1, AHEAD // (d.ahead * <Py_ssize_t> sizeof(elem_t)))
     if PICKS and d.lanes > 1:

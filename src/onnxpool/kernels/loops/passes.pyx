@@ -31,6 +31,7 @@ from ..core.element cimport (
     vec_write,
 )
 from ..core.empty cimport finish_outside
+from ..core.fetches cimport BEYOND
 from ..core.folds cimport reduce_adjacent
 from ..core.job cimport (
     MOST_AXES,
@@ -95,6 +96,11 @@ cdef void prepare_columns(const Tile* tile, const Layout* layout, Columns* c) no
     c.begin, c.limit, c.rule = <const elem_t*> tile.x, end_of(tile), tile.rule
 
 
+cdef inline bint is_far(const Tile* tile) noexcept nogil:
+    """Whether rows are prefetched. Those of a single lane, whose elements are split into phases, gain even in a cache."""
+    return tile.far >= (BEYOND if tile.lanes > 1 else 1)
+
+
 cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
     cdef seen_t seen
     if not (c.n and rows):
@@ -115,7 +121,7 @@ cdef void load_windows(const Tile* tile, const Layout* layout, Columns* c, const
     c.step = axis.stride * tile.x_stride[0]
     while w < end:
         run = run_at(axis, w, end)
-        c.taps, c.fresh = run.window.taps, min(run.window.taps, axis.stride) if tile.far else 0
+        c.taps, c.fresh = run.window.taps, min(run.window.taps, axis.stride) if is_far(tile) else 0
         if c.taps:
             load_rows(c, x + run.window.first * tile.x_stride[0], y, run.n * items)
         else:
@@ -400,12 +406,12 @@ cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, ac
             fill_part(y + low, high - low)
             for k in range(axis.kernel):
                 change_row(y + low, y + low, high - low, NULL, row_at(tile, x, place + k * axis.dilation), tile.rule,
-                           tile.far > 0)
+                           is_far(tile))
         else:
             before = y - step
             for k in range(fresh):
                 change_row(before + low, y + low, high - low, row_at(tile, x, place - axis.stride + k * axis.dilation),
-                           row_at(tile, x, place + (axis.kernel - fresh + k) * axis.dilation), tile.rule, tile.far > 0)
+                           row_at(tile, x, place + (axis.kernel - fresh + k) * axis.dilation), tile.rule, is_far(tile))
                 before = y
         place += axis.stride
         y += step

@@ -31,14 +31,11 @@ from ..core.element cimport (
     write,
 )
 from ..core.empty cimport finish_without_taps
-from ..core.fetches cimport Fetches, distance_ahead, fetch_part, start_fetches
+from ..core.fetches cimport DISTANT, Fetches, distance_ahead, fetch_part, start_fetches
 from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, round_up, run_at, tap_distance
 
 cdef enum:
     MOST_COLUMN = 3  # maximum taps of a column along an axis, and columns of a window
-    # Prefetches for windows of stride 2 that share a column take 0.55 to 0.85 of the time from main memory, and 1.1 to
-    # 1.2 of it where the L3 cache holds the elements (Zen 3).
-    DISTANT = 1 << 23
     NEAR = 24 << 10  # bytes of rows that the L1 cache holds
 
 ctypedef acc_t* kept_t
@@ -73,7 +70,7 @@ cdef void prepare(const Tile* tile, Slide* s) noexcept nogil:
     s.tap, s.stride, s.y_step = tap_distance(first, tile.x_stride[s.first]), tile.x_stride[last], tile.y_stride[last]
     s.line = 0 if s.second < 0 else tap_distance(&tile.axis[s.second], tile.x_stride[s.second])
     s.lanes, s.rule, s.rows = tile.lanes, tile.rule, 0
-    if s.kept == 0 and tile.far or s.kept == 1 and tile.far >= DISTANT:
+    if s.kept < 2 and tile.far >= DISTANT:
         s.rows = first.stride
     s.near = not s.rows and (first.kernel * s.axis.size * s.stride * <Py_ssize_t> sizeof(elem_t) <= NEAR)
     for i in range(s.kept):

@@ -35,6 +35,7 @@ from ..core.element cimport (
 )
 from ..core.boxes cimport copy_each
 from ..core.cursor cimport advance
+from ..core.fetches cimport BEYOND
 from ..core.job cimport MOST_AXES, Array, Axis, Rule, Tile, bits_of, ceil_div, fetch, round_up
 from ..core.leaves cimport (
     FOLDS,
@@ -60,9 +61,8 @@ from ..core.parts cimport graft, part_t
 
 cdef enum:
     # Prefetches gain 1.0 to 1.5 from main memory, and cost 1.05 to 1.2 where the L3 cache holds the elements (Zen 3).
-    AHEAD = 8192          # prefetch distance in bytes,
-    DISTANT = 1 << 24     # for at least this many bytes of elements,
-    LEAST = 256           # in rows of at least this many
+    AHEAD = 8192          # prefetch distance in bytes, in rows
+    LEAST = 256           # of at least this many
     LARGEST = 1024        # and at most this many
     ALIGNED = 6           # minimum number of vectors of a row that is worth one more, so that none crosses a cache line
     BASKET = 16           # maximum number of items whose neighbours are joined together
@@ -120,7 +120,7 @@ cdef Tree tree_of(const Tile* tile, Py_ssize_t items) noexcept nogil:
     tree.head, tree.rows, tree.waiting, tree.rule, tree.ahead, tree.limit = 0, 0, 0, tile.rule, 0, NULL
     tree.rest, tree.rest_stride = <const elem_t*> tile.x, 0
     row = tree.values * sizeof(elem_t)
-    if tile.far >= DISTANT and LEAST <= row <= LARGEST:
+    if tile.far >= BEYOND and LEAST <= row <= LARGEST:
         tree.ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
     tree.held = max(1, min(BASKET, LONG // tree.width)) if tree.group > 1 else 0
     tree.basket_pitch = round_up(tree.width + tile.lanes + LANES, LANES)
