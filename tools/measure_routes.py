@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import onnxpool
+from onnxpool import kernels
 from onnxpool.planning import layout, planner, solvers, ways
 from onnxpool.planning.costs import COSTS, MOVED
 
@@ -339,6 +340,7 @@ def main(arguments: list[str] | None = None) -> None:
     summary(field, options.worst)
     if options.fit:
         costs = COSTS[register_of(field)] = fit(field)
+        planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, register_of(field))
         for name, constants in costs.items():
             print(f'        "{name}": {constants},')
         print("With these costs:")

@@ -12,8 +12,8 @@ cdef enum: W_TAPS, W_JOINS, W_SINGLES, W_FOLDS
 # of `ordered`,
 cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
 # of `slide` and `direct`,
-cdef enum: S_COLUMNS, S_WINDOWS
-cdef enum: TAPS, FAR, PART, AXES, WAITS, WINDOWS, OWN_ITEMS, ROOTS
+cdef enum: S_COLUMNS, S_CONVERTED, S_WINDOWS
+cdef enum: TAPS, CONVERTED, FAR, PART, AXES, WAITS, WINDOWS, OWN_ITEMS, ROOTS
 # of `short` and `disjoint`,
 cdef enum: H_HELD, H_TAKEN, H_ROWS
 cdef enum: D_LOADS, D_PICKS, D_GROUPS
@@ -89,6 +89,12 @@ cdef inline double width_of(const Problem* p) noexcept nogil:
     return <double> p.register_bytes / p.acc_bytes
 
 
+cdef bint converts(const Problem* p) noexcept nogil:
+    """Whether elements are converted where they are loaded."""
+    cdef const Kind* kind = &kinds[p.kind]
+    return p.itemsize < p.acc_bytes or kind.is_extremum or p.itemsize == 2 and kind.is_max
+
+
 cdef bint has_near_windows(const Problem* p) noexcept nogil:
     """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
     cdef const Axis* axis
@@ -144,17 +150,19 @@ cdef double column_of(const Problem* p) noexcept nogil:
 
 
 cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
-    """The work of windows that slide along rows: registers of new columns, and of totals of shared ones; windows."""
+    """The work of windows that slide along rows: registers of new columns, and of totals of shared ones, and those
+    whose elements are converted; windows."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef double lanes = <double> lanes_of(p), width = width_of(p), taps
     taps = column_of(p) * last.stride + last.kernel - last.stride
-    amounts[S_COLUMNS], amounts[S_WINDOWS] = taps * ceil(lanes / width) * (width / lanes), width / lanes
+    taps *= ceil(lanes / width) * (width / lanes)
+    amounts[S_COLUMNS], amounts[S_CONVERTED], amounts[S_WINDOWS] = taps, taps if converts(p) else 0, width / lanes
 
 
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
-    The work of windows that read all of their taps: registers of taps, of those of few lanes, and of those of large
-    windows; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
+    The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
+    windows, and of those of few lanes; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
     three axes; windows; items with several windows along rows; roots. Adjacent windows of stride 1 are one window with
     as many lanes.
     """
@@ -174,8 +182,10 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
         inner = max(<Py_ssize_t> 0, last.end - last.begin)
         runs = last.out - inner  # at the borders, adjacent windows with the same taps are one
         lanes *= last.out / (min(runs, 2.0 * last.kernel) + (inner > 0))
+        far = far and inner < 2  # rows of several windows are read in order
         registers, each = ceil(lanes / width), width / lanes
     taps = inside * registers * each
+    amounts[CONVERTED] = taps if converts(p) else 0
     amounts[TAPS], amounts[FAR], amounts[PART] = taps, taps if far else 0, taps if each > 1 else 0
     if p.rank > 3:
         amounts[AXES] = inside * (floor(registers / 4) + fmod(registers, 4)) * each
@@ -320,7 +330,7 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     cdef int a, before = p.rank - 1
     cdef double width, lanes, out, size, results, row_places, row, loaded, done, taps, inner, rows, count
     cdef double stores = 0, added = 0, loads = 1, each = 0, windows = 1, planes = 1
-    cdef bint tree = last.kernel > FEW, strided, apart, split, picked, joined, converts, even, lone, fold
+    cdef bint tree = last.kernel > FEW, strided, apart, split, picked, joined, even, lone, fold
     width, lanes, out, size = width_of(p), <double> lanes_of(p), or_one(last.out), <double> last.size
     results = out * lanes / width  # registers of a row of results
     strided = last.stride > 1 and out > 1
@@ -329,7 +339,6 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     picked = strided and not apart and not split
     joined = (split and before <= 1 and last.span == last.kernel and last.kernel <= last.stride
               and last.begin + last.out == last.end)
-    converts = p.itemsize < p.acc_bytes or kind.is_extremum or p.itemsize == 2 and kind.is_max
     row_places = or_one(places(last))
     row = ceil(row_places * lanes / width) / results
     loaded = row if row_places <= size else ceil(size * lanes / width) / results
@@ -377,7 +386,7 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     amounts[LOADS], amounts[STORES] = loads * rows * loaded, stores + (rows * done if joined else inner)
     amounts[SUMS], amounts[SPLITS] = added, inner * splits_of(p.itemsize) if split else 0
     amounts[P_PICKS], amounts[P_TAPS] = width / lanes if picked else 0, taps
-    amounts[PLAIN] = taps if apart and not converts else 0
+    amounts[PLAIN] = taps if apart and not converts(p) else 0
     amounts[EACH] = each + (width / lanes if lone and not fold else 0)
     if fold:
         amounts[FOLDS], amounts[FOLDED] = width, <double> last.kernel
