@@ -13,7 +13,7 @@ cdef enum: W_TAPS, W_JOINS, W_SINGLES, W_FOLDS
 cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
 # of `slide` and `direct`,
 cdef enum: S_COLUMNS, S_CONVERTED, S_WINDOWS
-cdef enum: TAPS, CONVERTED, FAR, PART, AXES, WAITS, WINDOWS, OWN_ITEMS, ROOTS
+cdef enum: TAPS, CONVERTED, FAR, PART, AXES, WAITS, WINDOWS, OWN_ROWS, ROOTS
 # of `short` and `disjoint`,
 cdef enum: H_HELD, H_TAKEN, H_ROWS
 cdef enum: D_LOADS, D_PICKS, D_GROUPS
@@ -162,21 +162,20 @@ cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
     The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
-    windows, and of those of few lanes; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
-    three axes; windows; items with several windows along rows; roots. Adjacent windows of stride 1 are one window with
-    as many lanes.
+    windows, and of those of few lanes; taps of blocks of registers, each of which waits for the one before it, and
+    calls for those of more than three axes; windows; rows of several windows; roots. Adjacent windows of stride 1 are
+    one window with as many lanes.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]
-    cdef double lanes = <double> lanes_of(p), inside = 1, out = 1, width = width_of(p)
+    cdef double lanes = <double> lanes_of(p), inside = 1, width = width_of(p)
     cdef double registers, each, taps, inner, runs
     cdef bint far, tree = False
     cdef int a
     for a in range(p.rank):
         inside *= taps_inside(&p.axes[a])
-        out *= or_one(<double> p.axes[a].out)
         tree |= p.axes[a].kernel > FEW
     far = inside * lanes * p.itemsize > NEAR
-    amounts[OWN_ITEMS] = width / lanes / out if last.out > 1 else 0
+    amounts[OWN_ROWS] = width / lanes / last.out if last.out > 1 else 0
     registers, each = ceil(lanes / width), width / lanes  # of a window; windows for each register full of results
     if last.stride == 1 and not tree and last.out:
         inner = max(<Py_ssize_t> 0, last.end - last.begin)
@@ -392,7 +391,7 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
         amounts[FOLDS], amounts[FOLDED] = width, <double> last.kernel
     if before or lone or strided or row_places > size:  # otherwise loaded as one
         amounts[ROWS] = rows / results
-    if not even if before else lone:
+    if not even if before else lone or apart and p.planar:
         amounts[ITEMS] = 1 / (results * windows)  # otherwise items are rows
     if before > 1:
         amounts[PLANES] = planes / (results * windows)

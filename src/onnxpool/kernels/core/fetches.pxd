@@ -4,8 +4,8 @@ from .job cimport fetch
 
 cdef enum:
     AHEAD = 512  # minimum prefetch distance in bytes
-    # Bytes of elements from which on loops prefetch. Where the L3 cache holds the elements, prefetches of adjacent lanes
-    # take 1.1 to 1.7 times as long (Zen 3).
+    # Bytes of elements from which on loops prefetch. Where the L3 cache holds the elements, prefetches of adjacent
+    # lanes take 1.1 to 1.7 times as long (Zen 3).
     DISTANT = 8 << 20
     BEYOND = 15 << 20
 

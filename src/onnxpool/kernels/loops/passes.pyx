@@ -97,7 +97,7 @@ cdef void prepare_columns(const Tile* tile, const Layout* layout, Columns* c) no
 
 
 cdef inline bint is_far(const Tile* tile) noexcept nogil:
-    """Whether rows are prefetched. Those of a single lane, whose elements are split into phases, gain even in a cache."""
+    """Whether rows are prefetched. Those of a single lane gain even where a cache holds them."""
     return tile.far >= (BEYOND if tile.lanes > 1 else 1)
 
 
