@@ -130,41 +130,50 @@ def column_of(problem: Problem) -> float:
     return taps
 
 
+def converts(problem: Problem) -> bool:
+    """Whether elements are converted where they are loaded."""
+    return (problem.itemsize < problem.acc_bytes or problem.reduction == "extremum"
+            or (problem.itemsize == 2 and problem.reduction == "max"))
+
+
 def slide_work(problem: Problem) -> Work:
-    """The work of windows that slide along rows: registers of new columns, and of totals of shared ones; windows."""
+    """The work of windows that slide along rows: registers of new columns, and of totals of shared ones, and those
+    whose elements are converted; windows."""
     lanes, last, width = lanes_of(problem), problem.axes[-1], problem.register / problem.acc_bytes
     taps = column_of(problem) * last.stride + last.kernel - last.stride
-    return {"columns": taps * -(-lanes // width) * (width / lanes), "windows": width / lanes}
+    taps *= -(-lanes // width) * (width / lanes)
+    return {"columns": taps, "converted": taps if converts(problem) else 0, "windows": width / lanes}
 
 
 def direct_work(problem: Problem) -> Work:
     """
-    The work of windows that read all of their taps: registers of taps, of those of few lanes, and of those of large
-    windows; taps of blocks of registers, each of which waits for the one before it, and calls for those of more than
-    three axes; windows; items with several windows along rows; roots. Adjacent windows of stride 1 are one window with
-    as many lanes.
+    The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
+    windows, and of those of few lanes; taps of blocks of registers, each of which waits for the one before it, and
+    calls for those of more than three axes; windows; rows of several windows; roots. Adjacent windows of stride 1 are
+    one window with as many lanes.
     """
     lanes: float = lanes_of(problem)
-    axes, inside, out, tree = problem.axes, 1.0, 1.0, False
+    axes, inside, tree = problem.axes, 1.0, False
     for axis in axes:
         inside *= taps_inside(axis)
-        out *= axis.out or 1
         tree |= axis.kernel > FEW
     last, far = axes[-1], inside * lanes * problem.itemsize > NEAR
     width = problem.register / problem.acc_bytes
-    items = width / lanes / out if last.out > 1 else 0
+    rows = width / lanes / last.out if last.out > 1 else 0
     registers, each = -(-lanes // width), width / lanes  # of a window; windows for each register full of results
     if last.stride == 1 and not tree and last.out:
         inner = last.end - last.begin if last.end > last.begin else 0
         runs, most = last.out - inner, 2 * last.kernel  # at the borders, adjacent windows with the same taps are one
         lanes *= last.out / ((runs if runs < most else most) + (inner > 0))
+        far = far and inner < 2  # rows of several windows are read in order
         registers, each = -(-lanes // width), width / lanes
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 // 2 + registers % 2
     calls = inside * (registers // 4 + registers % 4) * each
-    return {"taps": taps, "far": taps if far else 0, "part": taps if each > 1 else 0,
-            "axes": calls if len(axes) > 3 else 0, "waits": inside * blocks * each, "windows": each,
-            "items": items, "roots": registers * each if problem.reduction == "norm" else 0}
+    return {"taps": taps, "converted": taps if converts(problem) else 0, "far": taps if far else 0,
+            "part": taps if each > 1 else 0, "axes": calls if len(axes) > 3 else 0,
+            "waits": inside * blocks * each, "windows": each, "rows": rows,
+            "roots": registers * each if problem.reduction == "norm" else 0}
 
 
 def whole_work(problem: Problem) -> Work:
@@ -309,8 +318,6 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
     split = strided and lanes == 1 and last.stride <= 4 and not tree and not (before and before[0].kernel > FEW)
     picked = strided and not apart and not split
     joined = split and axes_before <= 1 and last.span == last.kernel <= last.stride and last.begin + out == last.end
-    converts = (problem.itemsize < problem.acc_bytes or problem.reduction == "extremum"
-                or (problem.itemsize == 2 and problem.reduction == "max"))
     padded = places(last) or 1
     row = -(-padded * lanes // width) / results
     loaded = row if padded <= last.size else -(-last.size * lanes // width) / results
@@ -344,6 +351,7 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
     even = axes_before == 1 and before[0].kernel <= FEW and before[0].end - before[0].begin == before[0].out and (
         before[0].size == before[0].out * before[0].stride and problem.reduction != "mean")
     lone = singly(problem, axes_before)
+    single = not even if before else lone or (apart and problem.planar)  # otherwise items are rows
     fold = lone and problem.lanes == 1
     if fold and not before:
         inner = loaded = 0
@@ -359,11 +367,12 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
         stores += row
     return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
             "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
-            "picks": width / lanes if picked else 0, "taps": taps, "plain": taps if apart and not converts else 0,
+            "picks": width / lanes if picked else 0, "taps": taps,
+            "plain": taps if apart and not converts(problem) else 0,
             "each": each + (width / lanes if lone and not fold else 0), "folds": width if fold else 0,
             "folded": last.kernel if fold else 0,
             "rows": rows / results if before or lone or strided or padded > last.size else 0,  # otherwise loaded as one
-            "items": 1 / (results * windows) if (not even if before else lone) else 0,  # otherwise items are rows
+            "items": 1 / (results * windows) if single else 0,
             "planes": planes / (results * windows) if axes_before > 1 else 0,
             "roots": done if problem.reduction == "norm" else 0}
 
