@@ -214,7 +214,7 @@ def borders() -> Iterator[Case]:
 
 def sizes() -> Iterator[Case]:
     """More taps, places, rows and channels than a processor holds at once, and ends that do not fill a register."""
-    for label, shape, window in (
+    windows: tuple[tuple[str, tuple[int, ...], dict[str, Any]], ...] = (
         ("window_of_20", (1, 2, 47), {"kernel_shape": [20], "strides": [3]}),
         ("window_of_33x4", (1, 1, 33, 40), {"kernel_shape": [33, 4], "strides": [33, 4]}),
         ("window_of_27_columns", (1, 8, 4, 50), {"kernel_shape": [1, 27], "strides": [1, 11]}),
@@ -236,7 +236,8 @@ def sizes() -> Iterator[Case]:
         *((f"row_of_{size}_by_{stride}", (1, 2, 3, size),
            {"kernel_shape": [2, 3], "strides": [1, stride], "pads": [0, 1, 0, 0]})
           for size, stride in ((7, 2), (15, 2), (31, 2), (23, 3), (31, 4), (63, 4))),
-    ):
+    )
+    for label, shape, window in windows:
         for operator in WINDOWED:
             yield case("excluded" if operator == "AveragePool" and "pads" in window else MEANINGS[operator], operator,
                        label, scattered(*shape), **window)
@@ -328,7 +329,7 @@ def regions() -> Iterator[Case]:
         return case(rule, "RoiAlign", label, image, np.array(rois, np.float32), np.arange(len(rois)) % 2,
                     **{"output_height": 2, "output_width": 2, "sampling_ratio": 1, **settings})
 
-    half, whole = ({"coordinate_transformation_mode": mode} for mode in ("half_pixel", "output_half_pixel"))
+    half, whole = (dict[str, Any](coordinate_transformation_mode=mode) for mode in ("half_pixel", "output_half_pixel"))
     yield aligned("align", "whole", (0, 0, 4, 4), (1, 1, 5, 3), **whole)
     yield aligned("align", "fractions", (0.25, 0.5, 4.75, 4), **whole)
     yield aligned("half pixel", "half_pixel", (0.5, 0.5, 4.5, 4.5), (1, 2, 4, 5), **half)
