@@ -41,6 +41,7 @@ CHANCE = 0.2  # the share of cases with unusual values that may pass because the
 LEAST = 5  # failures that a row explains; fewer may be chance
 UNUSUAL = ("NaN", "infinity")
 LARGE = 1000  # a magnitude that only unusual values of wide cases have, or the inverse of one
+LARGE_HALF = 255  # one whose square leaves the range of float16
 
 
 class Seen(NamedTuple):
@@ -66,7 +67,7 @@ def query(case: Suite) -> Case:
 
 
 def unusual(case: Suite) -> str:
-    """The kind of unusual values of a case. The table has no rows about the limits of the types."""
+    """The kind of unusual values of a case."""
     x = np.abs(case.x.astype(np.float64))
     if np.isnan(x).any():
         return "NaN"
@@ -74,7 +75,8 @@ def unusual(case: Suite) -> str:
         return "infinity"
     if case.outputs > 1 and case.x.dtype.kind in "iu" and case.x.min() == np.iinfo(case.x.dtype).min:
         return "lowest"
-    return "limit" if x.max() > LARGE or x[x > 0].min(initial=1) < 1 / LARGE else ""
+    large = LARGE_HALF if case.x.dtype.name == "float16" else LARGE
+    return "range" if x.max() > large or x[x > 0].min(initial=1) < 1 / LARGE else ""
 
 
 def seen(results: Iterable[dict[str, Any]]) -> list[Seen]:

@@ -450,15 +450,16 @@ def choices(operators: Iterable[Operator]) -> dict[str, str]:
 
 def operators_source() -> str:
     needed = {"Named", *(base for one in OPERATORS.values() for base in one.texts.bases)}
-    literals = "\n".join(f"    {name} = {values}" for name, values in sorted(choices(OPERATORS.values()).items()))
+    literals = "\n".join(f"{name} = {values}" for name, values in sorted(choices(OPERATORS.values()).items()))
     imports = "\n".join((
         "from typing import TYPE_CHECKING, Any, Literal, overload", "",
-        "from ..base import registered", "from ..keys import calls_operator",
+        "from ..arrays import Array", "from ..base import Ints, registered", "from ..keys import calls_operator",
         imported("behaviour", needed),
         "", "if TYPE_CHECKING:",
         "    import numpy as np", "    from numpy.typing import ArrayLike, DTypeLike, NDArray", "",
-        "    from ..arrays import Array, F, T", "    from ..base import Ints", "    from .behaviour import Sizes", "",
-        literals))
+        "    from ..arrays import F, T", "    from .behaviour import Sizes",
+        "else:  # for typing.get_type_hints; numpy.typing takes a millisecond to import",
+        "    ArrayLike = DTypeLike = Any", "", literals))
     exported = [name for one in OPERATORS.values() for name in (one.name, one.function)]
     body = "\n\n\n".join(source for one in OPERATORS.values() for source in (one.class_source(), one.function_source()))
     about = "A function and a class for each ONNX operator."
@@ -467,11 +468,10 @@ def operators_source() -> str:
 
 def dask_source() -> str:
     operators = [one for one in OPERATORS.values() if one.texts.dask]
-    types = indented(imported(".operators", choices(operators)))
     imports = "\n".join((
-        "from typing import TYPE_CHECKING, Any", "", "from ..hints import hinted", "from ..keys import made",
-        imported(".operators", (one.name for one in operators)), "from .graphs import pooled", "",
-        "if TYPE_CHECKING:", "    from numpy.typing import DTypeLike", "", "    from ..base import Ints", types))
+        "from typing import Any", "", "from numpy.typing import DTypeLike", "", "from ..base import Ints",
+        "from ..hints import hinted", "from ..keys import made",
+        imported(".operators", (*(one.name for one in operators), *choices(operators))), "from .graphs import pooled"))
     body = "\n\n\n".join(one.dask_source() for one in operators)
     about = f"\n{wrapped(texts.ABOUT_DASK)}\n"
     return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")
@@ -480,11 +480,10 @@ def dask_source() -> str:
 def xarray_source() -> str:
     operators = [one for one in OPERATORS.values() if one.texts.xarray]
     imports = "\n".join((
-        "from typing import TYPE_CHECKING, Any, Literal, overload", "", "from ..hints import hinted",
-        imported(".operators", (one.name for one in operators)), "from .pools import Labelled, reduced, windowed", "",
-        "if TYPE_CHECKING:", "    from numpy.typing import DTypeLike", "",
-        indented(imported(".operators", choices(operators))),
-        indented(imported("names", ("CoordFunc", "Dims", "Pads", "PerDim", "Sizes")))))
+        "from typing import Any, Literal, overload", "", "from numpy.typing import DTypeLike", "",
+        "from ..hints import hinted", imported(".operators", (*(one.name for one in operators), *choices(operators))),
+        imported("names", ("CoordFunc", "Dims", "Pads", "PerDim", "Sizes")),
+        "from .pools import Labelled, reduced, windowed"))
     body = "\n\n\n".join(one.xarray_source() for one in operators)
     about = f"\n{wrapped(texts.ABOUT_XARRAY)}\n"
     return generated(about, imports, f"{names(one.function for one in operators)}\n\n\n{body}")

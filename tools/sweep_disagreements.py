@@ -103,8 +103,9 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
     signs = generator.choice((-1, 1, 1), shape)
     if kind == "range":
         info = ml_dtypes.finfo(dtype)
-        scales = info.max, info.max, info.smallest_normal * 1.01, info.smallest_subnormal * 16
-        x = generator.uniform(0.5, 0.99, shape) * float(scales[turn // 4 % 4])
+        high, low = float(info.max), float(info.smallest_normal)
+        scales = high, high, high / 4, high / 16, low * 1.01, float(info.smallest_subnormal) * 16
+        x = generator.uniform(0.5, 0.99, shape) * scales[turn // 4 % len(scales)]
         return (x * (signs if turn % 2 else 1)).astype(dtype)
     x = generator.uniform(0.5, 2, shape) * signs
     style = ("digits", "ties", "positive", "negative", "equal")[turn % 5]

@@ -31,6 +31,7 @@ class Fault(NamedTuple):
     rebuild: list[str]
     needs: str = ""
     tests: Sequence[str] = ()
+    unseen: str = ""
 
     def occurrences(self, tree: Path = ROOT) -> int:
         """How often its text occurs. It must do so once."""
@@ -64,9 +65,9 @@ def methods(fault: Fault | None, seed: int) -> dict[str, list[str]]:
     return found
 
 
-def finding(build: Build, arguments: list[str]) -> str:
-    """How a method ends that finds something; empty if it finds nothing."""
-    process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=build.environment(), text=True,
+def finding(build: Build, arguments: list[str], **variables: str) -> str:
+    """How a method ends that finds something, with these variables in its environment; empty if it finds nothing."""
+    process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=build.environment(**variables), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         output, _ = process.communicate(timeout=LIMIT)
@@ -102,7 +103,7 @@ def rebuild(build: Build, names: Iterable[str]) -> None:
         shutil.copyfile(build.objects / module, installed)
 
 
-def search(build: Build, fault: Fault, methods: dict[str, list[str]]) -> tuple[str, str]:
+def search(build: Build, fault: Fault, methods: dict[str, list[str]], **variables: str) -> tuple[str, str]:
     """The method that finds a fault, and how; both empty if none does. The build is as before afterwards."""
     pristine = build.objects.with_name("pristine")
     for path in (build.tree, build.objects):
@@ -111,7 +112,7 @@ def search(build: Build, fault: Fault, methods: dict[str, list[str]]) -> tuple[s
         fault.put_into(build.tree)
         rebuild(build, fault.rebuild)
         for name, arguments in methods.items():
-            found = finding(build, arguments)
+            found = finding(build, arguments, **variables)
             if found:
                 return name, found
         return "", ""

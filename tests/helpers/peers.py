@@ -35,7 +35,7 @@ PACKAGES = {ORT: "onnxruntime", OPENVINO: "openvino", TORCH: "torch", REFERENCE:
 
 # Maximum error of a peer's sums: a few roundings of each dtype, because the reference rounds after every step. It is
 # relative to the mean of magnitudes for a mean, and to the largest number for others.
-ROUNDING = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
+ROUNDING = {"float16": 2.0**-9, "bfloat16": 3e-2, "float32": 1e-5, "float64": 1e-12}
 TINY = 0.25  # relative to the smallest normal number, below which peers lose digits or flush to 0
 UNWRITTEN = 0x5a  # bytes of large numbers in all dtypes
 BLOCK = 8  # channels that onnxruntime's kernels process at a time; some process a multiple

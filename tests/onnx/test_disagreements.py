@@ -115,6 +115,7 @@ BYTE_ROW, ONE = ramp(1, 1, 5, dtype="uint8"), np.float32(1)
 BYTES = made("MaxPool", 12, PLANE.astype(np.int8), kernel_shape=[2, 2], strides=[2, 2])
 
 # For every row of the table, a node to which it applies, and a similar one to which it does not.
+LARGE_HALVES = 8000 * ramp(1, 1, 4, dtype="float16")
 EXAMPLES = {
     "ort-kernel": (made("AveragePool", 22, FIVE.astype(float), kernel_shape=[2]),
                    made("AveragePool", 22, FIVE, kernel_shape=[2])),
@@ -215,6 +216,7 @@ EXAMPLES = {
                            made("GlobalAveragePool", 22, np.ones((1, 1, 256), ml_dtypes.bfloat16))),
     "openvino-version": (made("GlobalLpPool", 1, PLANE, p=2.0), made("GlobalLpPool", 1, PLANE)),
     "openvino-global-rank": (made("GlobalLpPool", 22, ramp(1, 2)), made("GlobalLpPool", 22, ramp(1, 2, 1))),
+    "openvino-half-root": (made("GlobalLpPool", 22, LARGE_HALVES, p=3), made("GlobalLpPool", 22, LARGE_HALVES, p=4)),
     "openvino-kernel": (pool_region("bfloat16"), pool_region("float32")),
     "openvino-bfloat16-crash": (made("MaxPool", 22, ramp(1, 8, 2, 5).astype(ml_dtypes.bfloat16), kernel_shape=[1, 2]),
                                 made("MaxPool", 22, ramp(1, 8, 2, 6).astype(ml_dtypes.bfloat16), kernel_shape=[1, 2])),

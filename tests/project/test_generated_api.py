@@ -71,7 +71,7 @@ def test_an_attribute_is_a_fact_and_a_text(copied: Path) -> None:
         assert re.search(r'    rounding : {"nearest", "down"}, default: "nearest"\n'
                          rf"        How quotients are rounded.{since}\n", written)
     written = generate(copied, "operators")
-    assert '    Rounding = Literal["nearest", "down"]\n' in written
+    assert '\nRounding = Literal["nearest", "down"]\n' in written
     assert "    rounding: Named[str] = Named()\n" in written
 
 

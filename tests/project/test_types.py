@@ -1,5 +1,6 @@
 """Types as users meet them: snippets under mypy --strict, and stubs that match compiled modules."""
 
+import importlib
 import inspect
 import os
 import shutil
@@ -72,3 +73,16 @@ def test_overloads_take_what_the_function_takes(name: str) -> None:
     for signature in map(inspect.signature, overloads):
         shown = [(key, parameter.kind) for key, parameter in signature.parameters.items()]
         assert shown == [(key, parameter.kind) for key, parameter in inspect.signature(function).parameters.items()]
+
+
+@pytest.mark.parametrize("name", ["onnxpool", "onnxpool.dask", "onnxpool.xarray"])
+def test_annotations_have_types_when_a_program_runs(name):
+    """typing.get_type_hints finds the types of every public function, as tools for APIs and command lines need."""
+    pytest.importorskip(name.replace("onnxpool.", ""))
+    module = importlib.import_module(name)
+    functions = [value for value in (getattr(module, name) for name in module.__all__)
+                 if callable(value) and not isinstance(value, type)]
+    assert len(functions) >= 8
+    assert all("num_threads" in typing.get_type_hints(each) for each in functions if each.__name__.endswith("_pool"))
+    for function in functions:
+        typing.get_type_hints(function)

@@ -94,6 +94,8 @@ RULES = {
                            "Runtimes add in float32, and round the mean once.", f"{ORT}, {OPENVINO}"),
     "exact sums": choice("a sum beyond the range of its type, whose mean or norm is within it",
                          "The result exists, and is within the range of the type."),
+    "subnormal": choice("a mean that is a subnormal number",
+                        "It is rounded as any other number, and not flushed to 0."),
     # Further inputs
     "unpool": spec("elements put back where they were", "all the non-maximal values from the original input to "
                    "MaxPool are set to zero in the output of the MaxUnpool op."),
@@ -106,6 +108,9 @@ RULES = {
                                   "bins outwards."),
     "align": spec("interpolated samples", "in each ROI bin, the value of the sampled locations are computed directly "
                   "through bilinear interpolation."),
+    "samples outside": choice("samples at the borders and outside of the image",
+                              "As in onnxruntime 1.32.0: a sample at most one element outside is moved to the border, "
+                              "others are 0."),
     "grid": spec("the number of samples", "Number of sampling points in the interpolation grid used to compute the "
                  "output value of each pooled output bin."),
     "half pixel": spec("the shift of coordinates",

@@ -36,6 +36,19 @@ def mixed(*shape: int, dtype: str = "float32", step: int = 7) -> Array:
     return np.asarray(values.reshape(shape).astype(DTYPES[dtype]))
 
 
+def scattered(*shape: int, dtype: str = "float32") -> Array:
+    """
+    Whole numbers from 0 on in disorder, none twice in floats, so that each window has a maximum of its own.
+
+    Bytes are of the whole range.
+    """
+    count = math.prod(shape)
+    step = next(step for step in range(count * 5 // 8, count + 1) if math.gcd(step, count) == 1)
+    values = np.arange(count) * step % count
+    low = 0 if dtype in FORMATS else np.iinfo(dtype).min
+    return np.asarray((values if dtype in FORMATS else values % 256 + low).reshape(shape).astype(DTYPES[dtype]))
+
+
 def row(*values: float, dtype: str = "float32") -> Array:
     """One spatial axis of these values."""
     return np.array([[values]]).astype(DTYPES[dtype])
@@ -199,6 +212,57 @@ def borders() -> Iterator[Case]:
     yield indices("indices", "indices_1d_pads", row(-3, -1, -2), kernel_shape=[3], pads=[1, 1])
 
 
+def sizes() -> Iterator[Case]:
+    """More taps, places, rows and channels than a processor holds at once, and ends that do not fill a register."""
+    windows: tuple[tuple[str, tuple[int, ...], dict[str, Any]], ...] = (
+        ("window_of_20", (1, 2, 47), {"kernel_shape": [20], "strides": [3]}),
+        ("window_of_33x4", (1, 1, 33, 40), {"kernel_shape": [33, 4], "strides": [33, 4]}),
+        ("window_of_27_columns", (1, 8, 4, 50), {"kernel_shape": [1, 27], "strides": [1, 11]}),
+        ("window_of_19_rows", (1, 2, 40, 9), {"kernel_shape": [19, 2], "strides": [7, 2]}),
+        ("window_of_19x2x2", (1, 1, 21, 5, 17), {"kernel_shape": [19, 2, 2]}),
+        ("channels", (2, 33, 6, 5), {"kernel_shape": [2, 3]}),
+        ("one_place_along_the_last_axis", (1, 2, 7, 8, 17), {"kernel_shape": [2, 3, 1]}),
+        ("one_place_along_the_last_axes", (1, 2, 9, 5, 9), {"kernel_shape": [3, 1, 1], "pads": [2, 0, 0, 1, 0, 0]}),
+        ("columns", (1, 4, 12, 17), {"kernel_shape": [3, 1]}),
+        ("planes", (1, 4, 4, 10, 33), {"kernel_shape": [2, 1, 1], "strides": [4, 3, 1]}),
+        ("disjoint_places", (1, 5, 260), {"kernel_shape": [4], "strides": [4]}),
+        ("disjoint", (1, 1, 5, 6, 70), {"kernel_shape": [1, 2, 2], "strides": [2, 2, 2]}),
+        ("disjoint_rows", (1, 3, 7, 41), {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}),
+        ("3x3", (1, 3, 9, 37), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ("four_axes", (1, 2, 5, 3, 6, 9), {"kernel_shape": [2, 1, 3, 2], "strides": [1, 2, 1, 3]}),
+        ("overhang", (1, 1, 3, 4, 2, 40), {"kernel_shape": [1, 3, 1, 1], "strides": [1, 3, 2, 1], "ceil_mode": 1}),
+        ("far_taps", (1, 3, 5, 13), {"kernel_shape": [2, 3], "strides": [3, 4], "dilations": [1, 3],
+                                     "pads": [1, 2, 1, 2]}),
+        *((f"row_of_{size}_by_{stride}", (1, 2, 3, size),
+           {"kernel_shape": [2, 3], "strides": [1, stride], "pads": [0, 1, 0, 0]})
+          for size, stride in ((7, 2), (15, 2), (31, 2), (23, 3), (31, 4), (63, 4))),
+    )
+    for label, shape, window in windows:
+        for operator in WINDOWED:
+            yield case("excluded" if operator == "AveragePool" and "pads" in window else MEANINGS[operator], operator,
+                       label, scattered(*shape), **window)
+    for label, x in (("ascending", ramp(320)), ("descending", -ramp(320))):
+        yield from pools("shapes", label, x, kernel_shape=[159], strides=[80])
+    for label, shape in (("of_130", (2, 3, 130)), ("of_33x5", (3, 2, 33, 5)), ("of_7x9x5", (1, 5, 7, 9, 5)),
+                         ("of_40_channels", (2, 40, 3, 3)), ("of_57x61", (1, 1, 57, 61))):
+        for operator in GLOBAL:
+            yield case(MEANINGS[operator], operator, label, scattered(*shape))
+    last = {"channels_last": 1}
+    for dtype in ("uint8", "int8"):
+        for label, shape, given in (("", (1, 2, 20, 17), {}), ("_channels_last", (2, 20, 17, 18), last)):
+            full = np.full(shape, np.iinfo(dtype).max, DTYPES[dtype])
+            full[..., ::3] -= 30
+            yield quantised("quantised average", "QLinearAveragePool", f"bytes_{dtype}{label}",
+                            scattered(*shape, dtype=dtype)[:1], (0.5, 0.5), (EVEN, EVEN), kernel_shape=[3, 3],
+                            strides=[2, 2], **given)
+            yield quantised("quantised average", "QLinearAveragePool", f"sum_of_bytes_{dtype}{label}", full[:1],
+                            (0.5, 0.5), (EVEN, EVEN), kernel_shape=[20, 15], **given)
+            yield quantised("quantised global average", "QLinearGlobalAveragePool", f"sum_of_bytes_{dtype}{label}",
+                            full, (0.5, 0.5), (EVEN, EVEN), **given)
+        yield case("quantised maximum", "NhwcMaxPool", f"channels_{dtype}", scattered(2, 7, 5, 40, dtype=dtype),
+                   kernel_shape=[3, 2], pads=[1, 0, 0, 1])
+
+
 def numbers() -> Iterator[Case]:
     """Norms, NaN, infinities, and sums beyond the range."""
     signed = row(-1, 2, -3, 4)
@@ -212,6 +276,9 @@ def numbers() -> Iterator[Case]:
                      ("infinity", row(INF, 1, -2, 3))):
         yield case("infinities", "AveragePool", label, x, kernel_shape=[2])
         yield case("infinities", "GlobalAveragePool", label, x)
+    for dtype in ("float16", "float32"):
+        yield case("infinities", "AveragePool", f"pads_and_infinities_{dtype}",
+                   np.full((1, 3, 2, 9), -INF, DTYPES[dtype]), kernel_shape=[1, 2], strides=[1, 2], pads=[0, 1, 0, 0])
     for dtype, rule in (("float16", "wide sums"), ("bfloat16", "exact sums"), ("float32", "exact sums"),
                         ("float64", "exact sums")):
         if dtype in DTYPES:
@@ -223,6 +290,16 @@ def numbers() -> Iterator[Case]:
             yield case(rule, "LpPool", f"large_{dtype}", norm, kernel_shape=[2])
             tiny = math.ldexp(1, -FORMATS[dtype].unit)
             yield case(rule, "LpPool", f"small_{dtype}", row(3 * tiny, 4 * tiny, dtype=dtype), kernel_shape=[2])
+            root = math.ldexp(1, -FORMATS[dtype].unit // 2 - 1)  # whose square is below the smallest number
+            yield case(rule, "LpPool", f"small_squares_{dtype}", row(3 * root, 4 * root, dtype=dtype), kernel_shape=[2])
+            yield case(rule, "GlobalLpPool", f"small_squares_{dtype}", row(3 * root, 4 * root, dtype=dtype))
+            faint = np.full((1, 2, 3, 9), tiny, DTYPES[dtype])
+            faint[..., 0, ::2] = 0
+            yield case("subnormal", "AveragePool", f"subnormal_{dtype}", faint, kernel_shape=[2, 2])
+            yield case("subnormal", "GlobalAveragePool", f"subnormal_{dtype}", faint)
+    huge = math.ldexp(0.75, FORMATS["float64"].top)
+    yield case("exact sums", "AveragePool", "large_float64_digits", row(huge, huge, huge * 2**-24, dtype="float64"),
+               kernel_shape=[3])
     yield case("exact sums", "GlobalAveragePool", "float64_digits", row(1, 1 + 2**-39, dtype="float64"))
 
 
@@ -252,12 +329,18 @@ def regions() -> Iterator[Case]:
         return case(rule, "RoiAlign", label, image, np.array(rois, np.float32), np.arange(len(rois)) % 2,
                     **{"output_height": 2, "output_width": 2, "sampling_ratio": 1, **settings})
 
-    half, whole = ({"coordinate_transformation_mode": mode} for mode in ("half_pixel", "output_half_pixel"))
+    half, whole = (dict[str, Any](coordinate_transformation_mode=mode) for mode in ("half_pixel", "output_half_pixel"))
     yield aligned("align", "whole", (0, 0, 4, 4), (1, 1, 5, 3), **whole)
     yield aligned("align", "fractions", (0.25, 0.5, 4.75, 4), **whole)
     yield aligned("half pixel", "half_pixel", (0.5, 0.5, 4.5, 4.5), (1, 2, 4, 5), **half)
     yield aligned("half pixel", "half_pixel_by_default", (0.5, 0.5, 4.5, 4.5), opset=16)
     yield aligned("align", "version_10_has_no_shift", (0.5, 0.5, 4.5, 4.5), opset=10)
+    for label, roi in (("far_border", (5, 5, 7, 7)), ("near_border", (-2, -2, 0, 0)), ("outside", (-3, 2, 1, 9))):
+        yield aligned("samples outside", label, roi, output_height=1, output_width=1)
+    for size in (3, 5):
+        yield case("align", "RoiAlign", f"{size}x{size}_float16", mixed(1, 1, size, size, dtype="float16"),
+                   np.array([[0, 0, size, size]], np.float16), FIRST, output_height=size, output_width=size,
+                   sampling_ratio=1, **half)
     yield aligned("scale", "scale", (0, 0, 8, 8), spatial_scale=0.5)
     yield aligned("grid", "sampling_ratio_2", (0, 0, 4, 4), sampling_ratio=2)
     yield aligned("grid", "adaptive", (0, 0, 4, 4), (1, 1, 4, 3), sampling_ratio=0)
@@ -445,7 +528,7 @@ def kernels() -> Iterator[Case]:
                                    COMMON if known.domain else opset, inputs, attributes)
 
 
-PARTS = (versions, dtypes, ranks, borders, numbers, regions, quantisation, decisions, errors)
+PARTS = (versions, dtypes, ranks, borders, sizes, numbers, regions, quantisation, decisions, errors)
 
 
 @cache

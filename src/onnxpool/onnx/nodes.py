@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxpool.attributes import shown
-from onnxpool.base import by_name
+from onnxpool.base import Operator, by_name
 from onnxpool.errors import PoolError, PoolTypeError
 from onnxpool.schemas import SCHEMAS, check_outputs, foreign, resolve
-
-if TYPE_CHECKING:
-    from onnxpool.base import Operator
 
 
 def from_node(node: Any, opsets: dict[str, int]) -> Operator:
