@@ -39,11 +39,11 @@ FLOATS = [name for name in EXTREMA if "float" in name]
 ROWS = {title: TOOL["rows"](title) for title in TOOL["SECTIONS"]}
 # The tool times whole images; these sizes fit into small ones.
 CASES = defaultdict(list)
-for title, rows in ROWS.items():
-    for row, shape in ((row, shape) for row in rows for shape in row.shapes):
+for title, row in ((title, row) for title, rows in ROWS.items() for row in rows):
+    sides = TOOL["SECTIONS"][title][1] if re.search(r"\bk\b", row.theirs) else (0,)
+    for shape in row.shapes:
         CASES[f"{row.task}, {row.package.name} {shape}"] += [
-            (row, shape, k, name) for k in (TOOL["SECTIONS"][title][1] if re.search(r"\bk\b", row.theirs) else (0,))
-            for name in EXTREMA if row.accepts(name)]
+            (row, shape, k, name) for k in sides for name in EXTREMA if row.accepts(name)]
 LOSES_INFINITY = re.compile(r"cv2|s\.")  # at borders, or as if it were NaN
 KEEPS_NAN = re.compile(r"block_reduce|skimage.transform|x\.|sliding|da\.|a\..*reduce")  # others lose or spread some
 
