@@ -1,4 +1,4 @@
-"""Measure a clean build: wall time, CPU time, the largest process, and the sizes of the compiled modules.
+"""Measure a clean build: wall time, what it is spent on, CPU time, the largest process, and the sizes of the modules.
 
 Run it in a clone of the repository, with a Python that has pip: `python tools/measure_build.py`. It builds a wheel in a
 temporary folder and leaves nothing behind, unless `--keep` names a folder for the wheel. The exit status is 1 if a
@@ -27,6 +27,7 @@ class Measured(NamedTuple):
     wall: float  # seconds
     cpu: float  # seconds, over all processes
     memory: float  # bytes of the largest process
+    stages: dict[str, float]  # seconds
     modules: dict[str, int]
 
     @property
@@ -60,26 +61,57 @@ def build(folder: Path, instruction_sets: str) -> None:
         sys.exit(f"{run.stdout}\nthe build failed")
 
 
+def stages(objects: Path, begin: float, end: float) -> dict[str, float]:
+    """
+    What a build spends its time on.
+
+    Parameters
+    ----------
+    objects : Path
+        The build folder, which was empty at the beginning.
+    begin, end : float
+        Seconds since the epoch.
+
+    Returns
+    -------
+    dict
+        Seconds until the build is configured, of all steps of a kind, which run at the same time, and after the last.
+    """
+    configured = (objects / "build.ninja").stat().st_mtime
+    seconds = {"build tools, configure": configured - begin, "Cython": 0.0, "C": 0.0, "link": 0.0}
+    steps = {}  # each has a line for each of its outputs
+    for line in (objects / ".ninja_log").read_text().splitlines()[1:]:
+        first, after, _, output, command = line.split("\t")
+        steps[command] = int(first), int(after), Path(output).suffix
+    for first, after, suffix in steps.values():
+        kind = {".o": "C", ".gch": "C", ".so": "link"}.get(suffix, "Cython")  # or a small generated file
+        seconds[kind] += (after - first) / 1000
+    last = max((after for _, after, _ in steps.values()), default=0)
+    return seconds | {"install": end - configured - last / 1000}
+
+
 def measure(instruction_sets: str, keep: Path | None) -> Measured:
     """Build once and return the measurements, which include pip and the tools that it installs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        before = time.monotonic()
+        begin, before = time.time(), time.monotonic()
         build(folder, instruction_sets)
         wall = time.monotonic() - before
+        spent = stages(folder / "build", begin, begin + wall)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)  # all processes that have ended, and their children
         unit = 1 if sys.platform == "darwin" else 1024
         wheel = next(folder.glob("*.whl"))
         modules = modules_of(wheel)
         if keep:
             shutil.copy(wheel, keep)
-    return Measured(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * unit, modules)
+    return Measured(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * unit, spent, modules)
 
 
 def table(measured: Measured) -> str:
     """All figures, one per line."""
-    rows = [("wall time", f"{measured.wall:.0f} s"), ("CPU time", f"{measured.cpu:.0f} s"),
-            ("largest process", f"{measured.memory / 1e9:.2f} GB")]
+    rows = [("wall time", f"{measured.wall:.0f} s"), ("CPU time", f"{measured.cpu:.0f} s")]
+    rows += [(f"  {stage}", f"{seconds:.1f} s") for stage, seconds in measured.stages.items()]
+    rows += [("largest process", f"{measured.memory / 1e9:.2f} GB")]
     rows += [(name, f"{size / 1e6:.2f} MB") for name, size in sorted(measured.modules.items())]
     rows += [("all of kernels/", f"{measured.kernels / 1e6:.2f} MB"),
              ("all modules", f"{sum(measured.modules.values()) / 1e6:.2f} MB")]

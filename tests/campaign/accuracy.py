@@ -157,7 +157,7 @@ def measure(call: Any) -> Iterator[tuple[Key, Worst]]:
             if isinstance(cell, float):  # NaN of an empty window
                 continue
             finite = math.isfinite(value)
-            bound = cell_error(value, cell, truth) if who == OURS or not finite else 0.0
+            bound = cell_error(value, cell, truth.dtype.name, truth.p) if who == OURS or not finite else 0.0
             if finite:
                 relative, ulps = error_of(value, cell, truth)
             else:  # right where the true result rounds to infinity

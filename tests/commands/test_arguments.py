@@ -253,8 +253,8 @@ def test_any_order_prints_the_same(groups, most, model):
 def test_any_order_is_read_the_same(groups):
     """Commands that report times read the same in any order."""
     first, *others = groups
-    read = {str(sorted(vars(arguments.read(" ".join([first, *order]).split())).items()))
-            for order in itertools.permutations(others)}
+    orders = [random.Random(seed).sample(others, len(others)) for seed in range(150)]
+    read = {str(sorted(vars(arguments.read(" ".join([first, *order]).split())).items())) for order in orders}
     assert len(read) == 1
 
 

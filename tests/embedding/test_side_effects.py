@@ -2,10 +2,8 @@
 
 import copy
 import pickle
-import threading
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import ml_dtypes
@@ -326,24 +324,3 @@ def test_view_of_the_other_layout_is_not_copied(last: bool, dtype: Any) -> None:
 
     np.testing.assert_array_equal(y, expected, strict=True)
     assert peak < x.nbytes // 8
-
-
-CALLERS, ROUNDS = 16, 200
-
-
-def test_many_threads_calling_at_once_get_serial_results() -> None:
-    """Threads that share operators, plans and inputs and call at the same time get the same bits as a single thread."""
-    names = list(OPERATORS)
-    shapes = [(1, 6, 7, 8), (2, 6, 9, 8), (4, 16, 80, 81)]
-    jobs = [(build(name), inputs(name, shape, seed)) for name in names for seed, shape in enumerate(shapes)]
-    jobs += [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in jobs]
-    expected = [call(*arrays, num_threads=1).tobytes() for call, arrays in jobs]
-    start = threading.Barrier(CALLERS)
-
-    def work(caller: int) -> list[int]:
-        start.wait()
-        turns = [(caller + turn) % len(jobs) for turn in range(ROUNDS)]
-        return [job for job in turns if jobs[job][0](*jobs[job][1], num_threads=1 + job % 3).tobytes() != expected[job]]
-
-    with ThreadPoolExecutor(CALLERS) as pool:
-        assert [job for wrong in pool.map(work, range(CALLERS)) for job in wrong] == []

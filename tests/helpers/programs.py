@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import onnxpool
 
 THREAD_COUNTS = ("ONNXPOOL_NUM_THREADS", "OMP_NUM_THREADS")
@@ -23,6 +21,8 @@ def uses_libomp() -> bool:
 
 def spare_libomp(name: str, value: str) -> None:
     """Skip a test whose variable makes LLVM's OpenMP end every process at its first parallel region."""
+    import pytest  # which programs that only ask `uses_libomp` need not wait for
+
     if uses_libomp() and name == "OMP_NUM_THREADS" and value in ("abc", "", "-3", "1.5", str(2**70)):
         pytest.skip("LLVM's OpenMP ends any process that has this OMP_NUM_THREADS")
 

@@ -102,8 +102,8 @@ def fork_in_a_handler() -> None:
     children: list[int] = []
     onnxpool.max_pool(LARGE[:, :1], 2, num_threads=1)  # imports what calls need, which the handler must not interrupt
     signal.signal(signal.SIGALRM, lambda *_: children.append(fork(serial_only)))
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    long_call(2, images=8)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    long_call(2, images=4)
     assert children
     ended_well(*children)
     ended_well(fork(first_parallel_call_works))
@@ -146,18 +146,18 @@ def return_from_a_handler(name: str) -> None:
 
 def returning_unpool() -> Callable[[int], Any]:
     rng = np.random.default_rng(1)
-    x = rng.standard_normal((24, 1, 1000, 1000)).astype(np.float16)
-    places = rng.integers(0, 4 * 10**6, x.shape) + np.arange(24)[:, None, None, None] * 4 * 10**6
+    x = rng.standard_normal((8, 1, 1000, 1000), np.float32).astype(np.float16)
+    places = rng.integers(0, 4 * 10**6, x.shape) + np.arange(8)[:, None, None, None] * 4 * 10**6
     return lambda team: onnxpool.max_unpool(x, places, (2, 2), strides=(2, 2), num_threads=team)
 
 
 def returning_whole() -> Callable[[int], Any]:
-    x = np.random.default_rng(1).standard_normal((1, 1, 4 * 10**7), np.float32)
+    x = np.random.default_rng(1).standard_normal((1, 1, 1 << 24), np.float32)
     return lambda team: onnxpool.global_lp_pool(x, p=2.5, opset=1, num_threads=team)
 
 
 def returning_windows() -> Callable[[int], Any]:
-    return lambda team: long_call(team, images=2)
+    return lambda team: long_call(team, images=1)
 
 
 def returning_regions() -> Callable[[int], Any]:
@@ -182,9 +182,9 @@ def raise_in_the_child(error: str) -> None:
             raise SystemExit(0) if error == "exit" else KeyboardInterrupt
 
     signal.signal(signal.SIGALRM, split)
-    signal.setitimer(signal.ITIMER_REAL, 0.15)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
-        long_call(2, images=8)
+        long_call(2, images=4)
     except KeyboardInterrupt:
         assert not children[0]
         parallel_call_works()
@@ -241,14 +241,14 @@ def prefork_server() -> None:
 
     workers = [fork(serve) for _ in range(3)]
     with ThreadPoolExecutor(8) as clients:
-        seen = set().union(*clients.map(ask, [20] * 16))
+        seen = set().union(*clients.map(ask, [8] * 16))
         assert seen <= set(workers)
         parallel_call_works()
         lost = workers.pop(0)
         os.kill(lost, signal.SIGKILL)
         assert os.waitpid(lost, 0)[1] == signal.SIGKILL
         workers.append(fork(serve))
-        seen = set().union(*clients.map(ask, [20] * 16))
+        seen = set().union(*clients.map(ask, [8] * 16))
         assert seen <= set(workers)
     for worker in workers:
         os.kill(worker, signal.SIGTERM)

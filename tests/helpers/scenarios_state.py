@@ -60,21 +60,21 @@ def interrupt(team: int) -> None:
 def handler_during_a_call(team: int) -> None:
     """A handler that does not raise runs during the call, may itself pool, and changes no result."""
     seen: list[tuple[bool, bytes]] = []
-    expected, pooled = long_call(team, 2 * team), parallel()
+    expected, pooled = long_call(team, team), parallel()
     out = np.full_like(expected, np.nan)
     signal.signal(signal.SIGALRM, lambda *_: seen.append((bool(np.isnan(out).any()), parallel())))
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
-    long_call(team, 2 * team, out)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    long_call(team, team, out)
     assert out.tobytes() == expected.tobytes()
     assert seen == [(True, pooled)]
 
 
 def interrupt_beside_a_call() -> None:
     """Ctrl-C reaches the main thread at once while another thread computes, and the result of that thread is right."""
-    expected = long_call(2, 4).tobytes()
+    expected = long_call(2, 2).tobytes()
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(long_call, 2, 4)
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        other = pool.submit(long_call, 2, 2)
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             time.sleep(LIMIT)
         except KeyboardInterrupt:

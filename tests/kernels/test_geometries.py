@@ -7,6 +7,7 @@ scratch memory.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -417,17 +418,21 @@ CHANNELS = {  # images, channels and sizes
 def reduced(call, planes, images, channels, memory=None):
     """Compare whole channels with the oracle, in any memory. Equal planes of an array have equal bits. Layouts need
     not, as sums follow the order of memory."""
+    (truth,) = call.truths(planes[None])
     for chosen in (PLAIN, ODD):
-        few = [plane % len(planes) for plane in chosen][:images * channels]
-        order = np.resize(np.arange(len(few)), (images, channels))
-        x, (truth,) = planes[few][order], call.truths(planes[few][None])
+        order = np.resize([plane % len(planes) for plane in chosen], (images, channels))
+        x, right = planes[order], []  # results that the oracle has seen
+        met, places, which = np.unique(order, return_index=True, return_inverse=True)
+        own = replace(truth, shape=(1, len(met), *truth.shape[2:]), cells=[truth.cells[plane] for plane in met])
         for last in (False, True):
             for number, (name, view) in enumerate(views(to_last(x, last), memory)):
                 (y,) = call(view, last, num_threads=1 + number % 3)
-                first = y.reshape(order.size, *y.shape[2:])[:len(few)]
-                verdict = judge(truth, first[None])
-                assert verdict.problem is None, (call.kind, call.dtype, name, last, verdict.problem)
-                assert same_bits(y, first[order]), (call.kind, call.dtype, name, last)
+                first = y.reshape(order.size, *y.shape[2:])[places]
+                if not any(same_bits(first, other) for other in right):
+                    verdict = judge(own, first[None])
+                    assert verdict.problem is None, (call.kind, call.dtype, name, last, verdict.problem)
+                    right.append(first)
+                assert same_bits(y, first[which].reshape(y.shape)), (call.kind, call.dtype, name, last)
 
 
 @pytest.mark.parametrize("kind", WHOLE)

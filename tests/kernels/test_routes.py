@@ -386,6 +386,21 @@ def test_sums_have_the_order_of_the_oracle(kind):
     assert long > 5
 
 
+def compared(kind, x, attributes, way=None, every=0):
+    """Compare all routes with each other, and `every` so many channels with sums in order. Return those that apply to
+    an array with channels first or last."""
+    (*first, expected), *others = all_ways(kind, attributes, x, way)
+    for *route, y in others:
+        assert same_bits(y, expected), (kind, x.shape, attributes, x.dtype, first, route)
+    if every:
+        few = np.s_[:, ::every]
+        assert np.array_equal(expected[few], expected_results(x[few], kind, attributes), equal_nan=True), (
+            kind, x.shape, attributes)
+    plans = [(given, made(kind, attributes, last).plan(given.shape, x.dtype))
+             for last, given in enumerate((x, to_last(x)))]
+    return {route for given, plan in plans for fitting in planner_of(plan, given).fitting for route in fitting}
+
+
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads", "norm 1"])
 def test_windows_at_borders_that_read_the_same_taps(kind):
     """Taps that are further apart than windows enter and leave the array together for many windows."""
@@ -410,45 +425,34 @@ def test_windows_at_borders_that_read_the_same_taps(kind):
     assert several > 20
 
 
-@pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
-def test_windows_that_slide_along_rows_have_the_order_of_the_oracle(kind):
-    rng, slid = np.random.default_rng(len(kind)), 0
-    for problem in range(40):
-        shape, attributes = sliding_problem(rng)
-        dtypes = DTYPES if kind == "max" else FLOATS
-        x = values(rng, shape, dtypes[problem % len(dtypes)], odd=problem % 4 == 0)
-        (*_, first), *others = all_ways(kind, attributes, x, WAYS[problem % len(WAYS)])
-        for *way, y in others:
-            assert same_bits(y, first), (shape, attributes, x.dtype, way)
-        if kind != "max" and problem % 4:
-            expected = expected_results(x, kind, attributes)
-            assert np.array_equal(first, expected, equal_nan=True), (shape, attributes, x.dtype)
-        x = to_last(x)
-        plan = made(kind, attributes, last=True).plan(x.shape, x.dtype)
-        slid += "slide" in planner_of(plan, x).fitting[0]
-    assert slid > 20
+SPECIAL = {  # random windows for a loop, how many of them, and the least number that it takes
+    "slide": (lambda rng, kind, dtype: sliding_problem(rng), 14, 5),
+    # With AVX-512, `short` keeps rows in registers, and picks the taps of all windows at once.
+    "short": (lambda rng, kind, dtype: short_problem(rng, dtype), 16, 2),
+    # `folded` reduces each window in registers: of zeros the first one's sign, of NaNs the last one's payload.
+    "folded": (lambda rng, kind, dtype: adjacent_problem(
+        rng, layout.REGISTER // (dtype.itemsize if kind == "max" else max(4, dtype.itemsize)), kind), 20, 12),
+}
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
-def test_rows_that_fit_into_registers(kind, dtype):
-    """With AVX-512, `short` keeps them there, and picks the taps of all windows at once."""
+@pytest.mark.parametrize("route", SPECIAL)
+def test_windows_of_special_loops(route, kind, dtype):
+    """They have the bits of all other routes, and sums have the order of the oracle."""
     if kind != "max" and dtype not in FLOATS:
-        pytest.skip("integers have no mean")
-    rng, short = np.random.default_rng(len(kind)), 0
-    for problem in range(30):
-        shape, attributes = short_problem(rng, dtype)
-        x = values(rng, shape, dtype, odd=problem % 4 == 0)
-        (*_, first), *others = all_ways(kind, attributes, x, WAYS[problem % len(WAYS)])
-        for *way, y in others:
-            assert same_bits(y, first), (shape, attributes, way)
-        if kind != "max" and problem % 4:
-            assert np.array_equal(first, expected_results(x, kind, attributes), equal_nan=True), (shape, attributes)
-        plan = made(kind, attributes).plan(x.shape, x.dtype)
-        short += any("short" in fitting for fitting in planner_of(plan, x).fitting)
-    kept = layout.REGISTER >= 64 and (kind != "max" or dtype.itemsize > 1)
-    assert short > 5 if kept else short == 0
+        return
+    draw, count, least = SPECIAL[route]
+    rng, taken = np.random.default_rng(len(kind) + dtype.num), 0
+    for problem in range(count):
+        shape, attributes = draw(rng, kind, dtype)
+        x = values(rng, shape, dtype, odd=problem % 3 == 0)
+        if kind == "max" and problem % 3 == 1 and dtype in FLOATS:
+            x = np.where(rng.random(shape) < 0.01, 0.0, -0.0).astype(dtype)
+        exact = kind != "max" and problem % 3 > 0
+        taken += route in compared(kind, x, attributes, WAYS[problem % len(WAYS)], every=int(exact))
+    kept = route != "short" or (layout.REGISTER >= 64 and (kind != "max" or dtype.itemsize > 1))
+    assert (taken > least) if kept else (taken == 0)
 
 
 # Windows of many taps that share few places, which `stack` reduces one by one if rows are long.
@@ -476,39 +480,8 @@ def test_windows_that_are_reduced_one_by_one(windows, dtype):
     rng = np.random.default_rng(channels)
     for kind in KINDS if dtype in FLOATS else ["max"]:
         x = values(rng, (1, channels, *sizes), dtype, odd=kind == "max")
-        (*first, expected), *others = all_ways(kind, attributes, x)
-        assert len(others) > 2
-        for *way, y in others:
-            assert same_bits(y, expected), (kind, first, way)
-        if kind.startswith("mean") or (kind in ("norm 1", "norm 2") and dtype in FLOATS[2:]):
-            few = np.s_[:, ::max(1, channels // 20)]
-            assert np.array_equal(expected[few], expected_results(x[few], kind, attributes), equal_nan=True), kind
-
-
-# Windows of so many adjacent taps that `folded` reduces each of them in registers.
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
-def test_windows_that_are_reduced_in_registers(kind, dtype):
-    """They have the bits of all other routes: of zeros the first one's sign, of NaNs the last one's payload."""
-    if kind != "max" and dtype not in FLOATS:
-        pytest.skip("integers have no mean")
-    rng, folded = np.random.default_rng(7), 0
-    for problem in range(20):
-        acc = dtype.itemsize if kind == "max" else max(4, dtype.itemsize)
-        shape, attributes = adjacent_problem(rng, layout.REGISTER // acc, kind)
-        x = values(rng, shape, dtype, odd=problem % 3 == 0)
-        if kind == "max" and problem % 3 == 1 and dtype in FLOATS:
-            x = np.where(rng.random(shape) < 0.01, 0.0, -0.0).astype(dtype)
-        (*first, expected), *others = all_ways(kind, attributes, x)
-        for *way, y in others:
-            assert same_bits(y, expected), (shape, attributes, first, way)
-        if kind != "max" and problem % 3:
-            assert np.array_equal(expected, expected_results(x, kind, attributes), equal_nan=True), (shape, attributes)
-        plan = made(kind, attributes).plan(x.shape, x.dtype)
-        folded += any("folded" in fitting for fitting in planner_of(plan, x).fitting)
-    assert folded > 12
+        summed = kind.startswith("mean") or (kind in ("norm 1", "norm 2") and dtype in FLOATS[2:])
+        assert len(compared(kind, x, attributes, every=max(1, channels // 20) if summed else 0)) > 1
 
 
 # One pool for all callers

@@ -37,18 +37,17 @@ class Case(NamedTuple):
     atol: float
 
 
-def published() -> list[Case]:
-    """The node tests of onnx for our operators.
+def published(operator: str) -> list[Case]:
+    """The node tests of onnx for an operator.
 
-    The modules of onnx register their cases when imported. onnx's public collector would import all of them, which
-    takes seconds and raises warnings.
+    A module of onnx registers its cases when it is imported, and computes them, which takes seconds. onnx's public
+    collector would import all modules, and raises warnings.
     """
-    for operator in PUBLISHED:
-        importlib.import_module(f"{node_cases.__name__}.{operator.lower()}")
+    importlib.import_module(f"{node_cases.__name__}.{operator.lower()}")
     return [
         Case(case.name, case.model.graph.node[0], inputs[0], list(outputs), case.rtol, case.atol)
         for case in node_cases._NodeTestCases
-        if len(case.model.graph.node) == 1 and case.model.graph.node[0].op_type in PUBLISHED
+        if len(case.model.graph.node) == 1 and case.model.graph.node[0].op_type == operator
         for inputs, outputs in case.data_sets
     ]
 
@@ -70,42 +69,13 @@ def check(case: Case, result: Any) -> None:
     results = result if isinstance(result, tuple) else (result,)
     for y, expected in zip(results, case.outputs, strict=True):
         if case.node.op_type in EXACT:
-            np.testing.assert_array_equal(y, expected, strict=True)
+            np.testing.assert_array_equal(y, expected, case.name, strict=True)
         else:
-            np.testing.assert_allclose(y, expected, rtol=case.rtol, atol=case.atol, strict=True)
+            np.testing.assert_allclose(y, expected, case.rtol, case.atol, err_msg=case.name, strict=True)
 
 
-CASES = published()
-STAMPED = [
-    pytest.param(case, version, id=f"{case.name.removeprefix('test_')}-{version}")
-    for case in CASES
-    for operator, version in sorted(SCHEMAS)
-    if operator == case.node.op_type and can_express(version, case)
-]
-
-
-@pytest.mark.parametrize("operator", PUBLISHED)
-def test_no_case_was_lost(operator: str) -> None:
-    """Every case of onnx is collected, and is also run at older versions if one can express it."""
-    cases = [case.name for case in CASES if case.node.op_type == operator]
-    versions = {param.values[1] for param in STAMPED if param.values[0].node.op_type == operator}
-
-    assert len(cases) >= PUBLISHED[operator]
-    assert len(set(cases)) == len(cases)
-    assert versions >= {version for name, version in SCHEMAS if name == operator and (name, version) != ("LpPool", 1)}
-
-
-@pytest.mark.parametrize(("case", "version"), STAMPED)
-def test_backend_case(case: Case, version: int) -> None:
-    """A node test of onnx returns its published values at every version of the operator that can express it."""
-    operator = onnxpool.from_node(case.node, {"": version})
-
-    check(case, operator(case.x))
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.removeprefix("test_"))
-def test_backend_case_in_the_other_layout(case: Case) -> None:
-    """A node test of onnx returns the values of its first output for channels-last data too, stored in `out`."""
+def check_other_layout(case: Case) -> None:
+    """The values of the first output for channels-last data, stored in `out`."""
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in case.node.attribute}
     if "auto_pad" in attributes:
         attributes["auto_pad"] = attributes["auto_pad"].decode()
@@ -117,6 +87,19 @@ def test_backend_case_in_the_other_layout(case: Case) -> None:
 
     assert y is out
     check(first, np.moveaxis(y, -1, 1))
+
+
+@pytest.mark.parametrize("operator", PUBLISHED)
+def test_backend_cases(operator: str) -> None:
+    """Node tests of onnx return their published values at every version that can express them, and in either layout."""
+    cases, met = published(operator), set()
+    assert len({case.name for case in cases}) == len(cases) >= PUBLISHED[operator]
+    for case in cases:
+        for version in [version for name, version in SCHEMAS if name == operator and can_express(version, case)]:
+            check(case, onnxpool.from_node(case.node, {"": version})(case.x))
+            met.add(version)
+        check_other_layout(case)
+    assert met >= {version for name, version in SCHEMAS if name == operator and (name, version) != ("LpPool", 1)}
 
 
 # The other operators in the converted models, as functions of their input and the attribute that names the axes.

@@ -121,7 +121,7 @@ def test_the_table_has_these_rows_and_columns() -> None:
 def test_formula_and_onnxpool(row: dict[str, str]) -> None:
     """The row states the result of the formula, and onnxpool follows it in every way of calling."""
     seen = set()
-    for pool in (pool for pool in POOLS if pool.row is row):
+    for number, pool in enumerate(pool for pool in POOLS if pool.row is row):
         operator = onnxpool.from_node(pool.node, {"": pool.version, "com.microsoft": 1})
         x = pool.inputs[0]
         windows = (-(pool.excess // pool.stride) if "ceil_mode" in pool.attributes else -pool.excess // pool.stride) + 1
@@ -136,6 +136,8 @@ def test_formula_and_onnxpool(row: dict[str, str]) -> None:
                 None, pool.feeds),
         }
         for name, way in ways.items():
+            if name in ("backend", "evaluator") and number % 3:
+                continue  # they call the operator
             assert outcome(way) == row["onnxpool"], (name, pool)
         if windows < 1:
             with pytest.raises(onnxpool.PoolError) as caught:

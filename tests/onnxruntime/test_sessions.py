@@ -186,7 +186,7 @@ def test_many_threads_run_one_session():
 
     def work(caller):
         start.wait()
-        for turn in range(60):
+        for turn in range(35):
             i = (caller + turn) % len(arrays)
             same(made.run(None, {"x0": arrays[i]})[0], expected[i])
             if turn % 7 == caller % 7:
@@ -221,7 +221,7 @@ def test_sessions_are_made_while_others_run():
     expected, running = onnxpool.average_pool(x, 3), session(proto, "all", threads=2)
 
     def work(caller):
-        for _ in range(20):
+        for _ in range(10):
             made = running if caller % 2 else session(proto, ("all", "missing")[caller % 4 // 2], threads=2)
             np.testing.assert_allclose(made.run(None, {"x0": x})[0], expected, rtol=1e-4, atol=1e-6)
         return True

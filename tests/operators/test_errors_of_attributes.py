@@ -1,6 +1,7 @@
 """Attributes that are refused, with which exception and in which words; and unusual values that are accepted."""
 
 import math
+import re
 import sys
 from collections.abc import Callable
 from decimal import Decimal
@@ -16,15 +17,14 @@ from numpy.typing import NDArray
 from onnxpool_conformance.oracle import expect
 from onnxpool_conformance.oracle_indices import expect_indices
 from refusals import (
-    BAD_GEOMETRY,
-    BAD_KINDS,
+    BAD,
     NEWEST,
     SLIDING,
     Bad,
-    applied,
     board,
     dtypes_of,
     layouts_of,
+    operators_of,
     refused,
     says,
     spoilt,
@@ -38,14 +38,29 @@ from onnxpool import PoolError, PoolTypeError
 
 pytestmark = pytest.mark.smoke
 
-@pytest.mark.parametrize(("case", "operator"), applied(BAD_GEOMETRY + BAD_KINDS))
-def test_bad_attribute_is_refused(case: Bad, operator: str) -> None:
-    """A bad attribute is refused, in both layouts and every dtype, in words that name it, and nothing is written."""
-    for last in layouts_of(operator):
-        words = case.words if case.axis is None else (*case.words, f"axis {case.axis + (1 if last else 2)}")
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_attribute_is_refused(case: Bad) -> None:
+    """A bad attribute is refused, in both layouts and every dtype, in words that name it, and nothing is written. The
+    error has the operator, a given attribute, the axis of the array and the value, all named in its message."""
+    given = {"kernel_shape": [2, 2], **case.attributes}
+    for operator, last in [(name, last) for name in operators_of(case) for last in layouts_of(name)]:
+        axis = None if case.axis is None else case.axis + (1 if last else 2)
+        words = case.words if axis is None else (*case.words, f"axis {axis}")
         for dtype in dtypes_of(operator):
             call = spoilt(operator, to_last(board(dtype), last), last, case.attributes)
-            says(refused(call, case.error, dtype, (1, 7, 7, 1) if last else (1, 1, 7, 7)), operator, words)
+            error = refused(call, case.error, dtype, (1, 7, 7, 1) if last else (1, 1, 7, 7))
+            says(error, operator, words)
+
+        text = str(error)
+        assert error.operator == operator
+        assert error.attribute in given
+        assert re.search(rf"\b{error.attribute}\b", text)
+        if error.attribute != "pads" or axis is not None:  # the text of huge pads names an axis too
+            assert error.axis == axis, text
+        parts = np.array([given[error.attribute]], object).ravel().tolist()
+        assert (error.value is None) == (None in parts), text
+        assert error.value is None or all(str(part) in text for part in np.array([error.value], object).ravel())
 
 
 @pytest.mark.parametrize("operator", ["AveragePool", "LpPool", "MaxPool"])

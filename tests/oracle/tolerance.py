@@ -1,6 +1,7 @@
 """Whether a result agrees with the truth: the only place that defines how large the error of each operator may be."""
 
 import decimal
+import functools
 import math
 from typing import NamedTuple
 
@@ -39,11 +40,13 @@ class Verdict(NamedTuple):
     problem: str | None
 
 
+@functools.cache
 def mean_limit(taps):
     """The error allowed for a mean of this many taps, in units of u * mean|x|."""
     return 2 * math.log2(taps) + 4 if taps else 0
 
 
+@functools.cache
 def norm_limit(dtype_name, p, taps):
     """The error allowed for a p-norm of this many taps, in ulps of the result."""
     if math.isinf(p):
@@ -120,14 +123,14 @@ def sample_error(value, sample, name):
     return abs(value - sample.value) / allowed
 
 
-def cell_error(value, cell, truth):
-    """The error of one output in units of the bound."""
+def cell_error(value, cell, name, p=None):
+    """The error of one output of a dtype in units of the bound, for norms of order p."""
     if isinstance(cell, Mean):
-        return mean_error(value, cell, truth.dtype.name)
+        return mean_error(value, cell, name)
     if isinstance(cell, Norm):
-        return norm_error(value, cell, truth.dtype.name, truth.p)
+        return norm_error(value, cell, name, p)
     if isinstance(cell, Sample):
-        return sample_error(value, cell, truth.dtype.name)
+        return sample_error(value, cell, name)
     return 0.0 if same_number(value, cell) else math.inf
 
 
@@ -170,8 +173,8 @@ def judge(truth, y):
         where = int(odd.argmax())
         return Verdict(math.inf, f"output {where} is the NaN {patterns_of(values)[where]:#x}, not the usual one")
     if truth.operator in (*AVERAGE, *LP, "RoiAlign"):
-        numbers = widened(values).tolist()
-        errors = [cell_error(value, cell, truth) for value, cell in zip(numbers, truth.cells, strict=True)]
+        numbers, name = widened(values).tolist(), truth.dtype.name  # computed anew each time, and slow
+        errors = [cell_error(value, cell, name, truth.p) for value, cell in zip(numbers, truth.cells, strict=True)]
     else:
         signed_zeros = truth.operator not in (*MAX, "MaxRoiPool")
         differ = bits_differ(values, truth.cells, truth.dtype, signed_zeros)

@@ -149,7 +149,7 @@ def test_an_answer_that_is_wrong_disagrees() -> None:
 def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Text, Markdown and JSON have every row."""
     page, data = tmp_path / "page.md", tmp_path / "data.json"
-    rows = race.main(["--quick", "--only", "^max_(un)?dilated", "--dtypes", "float32", "uint8",
+    rows = race.main(["--quick", "--only", "^max_(un)?dilated", "--dtypes", "float32", "uint8", "--layouts", "first",
                       "--starts", *workloads.STARTS, "--json", str(data), "--markdown", str(page)])
     assert [row["workload"] for row in json.loads(data.read_text())["rows"]] == [row.workload for row in rows]
     text, printed = page.read_text(), capsys.readouterr().out
@@ -168,7 +168,8 @@ def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
-def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[str],
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
     """Random layers of the zoo have the dtype, a size within the limit and windows, and the worst are shown first."""
     rng = np.random.default_rng(1)
     for work in (chance.pool(rng, dtype) for _ in range(200)):
@@ -177,6 +178,7 @@ def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[s
         getattr(onnxpool, work.operator)(**work.attributes).plan(work.shape, dtype)
     if missing("onnxruntime"):
         pytest.skip("there is no peer to race")
+    monkeypatch.setattr(chance, "PACE", rounds.QUICK)
     found = chance.main(["--dtype", dtype, "--pools", "8", "--worst", "2", "--layouts", "first"])
     printed = capsys.readouterr().out.splitlines()
     assert found
