@@ -110,7 +110,7 @@ CHOSEN = {  # problems for each row of the table: operator, dtype, further input
     "short": [(onnxpool.MaxPool(kernel_shape=(3, 2)), np.float16, ())],
     "disjoint": [(onnxpool.MaxPool(kernel_shape=(2, 2), strides=(2, 2)), np.float32, ())],
     "folded": [(onnxpool.MaxPool(kernel_shape=(2, 64), strides=(2, 64)), np.float64, ())],
-    "stack": [(onnxpool.AveragePool(kernel_shape=(12, 1), strides=(12, 1), channels_last=True), np.float32, ())],
+    "stack": [(onnxpool.AveragePool(kernel_shape=(24, 2), strides=(24, 2), channels_last=True), np.float32, ())],
     "passes": [(onnxpool.AveragePool(kernel_shape=(9, 9), pads=[4] * 4, channels_last=True), np.float32, ())],
 }
 
