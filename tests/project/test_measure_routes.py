@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +76,18 @@ def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> No
     COSTS[layout.REGISTER] = tool.fit(known)
     planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)
     assert regret() < before / 2
+
+
+def test_regrets_after_a_fit_are_those_of_its_costs(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    times = tmp_path / "times"
+    times.write_bytes(pickle.dumps(few(4)))
+    dear = {name: {unit: cost if name == "passes" else 1e6 for unit, cost in costs.items()}
+            for name, costs in COSTS[layout.REGISTER].items()}
+    monkeypatch.setattr(tool, "fit", lambda field: dear)
+    tool.main(["--load", str(times), "--fit"])
+    before, after = [
+        {line.split()[0] for line in text.splitlines() if line.endswith("above 1.3")}
+        for text in capsys.readouterr().out.split("With these costs:")]
+    assert {"direct", "slide"} & before
+    assert not {"direct", "slide"} & after
