@@ -164,7 +164,7 @@ cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* p
                 load_lines(&later, source + j * tap, group, line, lines, &rule, way)
                 join_group(&v, &later)
             total = total_of(&v, picks, taps, way)
-            if finish == DIVIDE:
+            if DIVIDES and finish == DIVIDE:
                 vec_divide_part(y + i, group, total, by.count, &rule)
             elif way == PICKED and n - i < LANES:
                 vec_finish_part(y + i, group, total, by.count, by.inverse, &rule)
@@ -205,22 +205,19 @@ cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, 
                       Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
     """Pool windows that share no place. If they are 2x2, their numbers of taps are constants."""
     cdef Py_ssize_t column = planes.rows[planes.run].taps, lines = planes.lines
-    cdef bint square = (FREQUENT or EXACT) and group_t is Woven and d.taps == column == 2 and lines == 1
-    if DIVIDES and d.rule.careful:
-        if PICKS and d.lanes > 1:
-            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, PICKED, DIVIDE)
-        elif group_t is not Triple:
-            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, SPLIT, DIVIDE)
-    elif PICKS and d.lanes > 1:
+    cdef int finish = DIVIDE if DIVIDES and d.rule.careful else CORRECT
+    cdef bint square = ((FREQUENT or EXACT) and group_t is Woven and d.taps == column == 2 and lines == 1
+                        and finish == CORRECT)
+    if PICKS and d.lanes > 1:
         if square:
             pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED, CORRECT)
         else:
-            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, PICKED, CORRECT)
+            pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, PICKED, finish)
     elif square:
         pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT,
                     CORRECT if EXACT else SCALE)
     elif group_t is not Triple:
-        pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, SPLIT, CORRECT)
+        pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, SPLIT, finish)
 
 
 cdef void pool_rows(const Disjoint* d, const Planes* planes, const Tile* tile) noexcept nogil:

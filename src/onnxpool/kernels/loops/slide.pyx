@@ -79,22 +79,22 @@ cdef void prepare(const Tile* tile, Slide* s) noexcept nogil:
     s.fetches.ahead = distance_ahead(s.fresh * s.stride)
 
 
-cdef inline void reduce_line(block_t* total, const Slide* s, const elem_t* x) noexcept nogil:
-    load(total, x, s.lanes, s.rule)
+cdef inline void reduce_line(block_t* total, const Slide* s, const elem_t* x, Py_ssize_t lanes) noexcept nogil:
+    load(total, x, lanes, s.rule)
     if s.taps > 1:
-        fold(total, x + s.tap, s.lanes, s.rule)
+        fold(total, x + s.tap, lanes, s.rule)
     if s.taps > 2:
-        fold(total, x + 2 * s.tap, s.lanes, s.rule)
+        fold(total, x + 2 * s.tap, lanes, s.rule)
 
 
 cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x, bint deep) noexcept nogil:
     cdef block_t line
-    reduce_line(total, s, x)
+    reduce_line(total, s, x, s.lanes)
     if deep and s.lines > 1:
-        reduce_line(&line, s, x + s.line)
+        reduce_line(&line, s, x + s.line, s.lanes)
         join(total, &line)
     if deep and s.lines > 2:
-        reduce_line(&line, s, x + 2 * s.line)
+        reduce_line(&line, s, x + 2 * s.line, s.lanes)
         join(total, &line)
 
 
@@ -150,7 +150,8 @@ cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, ele
         at = lane = 0
         start_fetches(&s.fetches)
         if not (DIVIDES and s.rule.careful):
-            lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh, deep)
+            if not (kept and deep):  # rare, and hardly faster
+                lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh, deep)
             lane = slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         slide_lanes(<vec_t*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         rotate(&s)
@@ -165,7 +166,7 @@ cdef inline Py_ssize_t slide_along(block_t* unused, Py_ssize_t lane, Py_ssize_t*
     cdef block_t total, first, second
     cdef Py_ssize_t block = width(unused), w
     while lane + block <= s.lanes or (block == LANES and lane < s.lanes):
-        lane = max(0, min(lane, s.lanes - block))
+        lane = min(lane, s.lanes - block)
         if kept:
             read(&second, s.column[kept - 1] + at[0])
         if kept == 2:
@@ -178,13 +179,13 @@ cdef inline Py_ssize_t slide_along(block_t* unused, Py_ssize_t lane, Py_ssize_t*
             elif kept:
                 total = second
             else:
-                reduce_column(&total, s, x + lane + w * fresh * s.stride, False)
+                reduce_line(&total, s, x + lane + w * fresh * s.stride, LANES)
             if kept == 1:
-                reduce_column(&second, s, x + lane + w * fresh * s.stride, False)
+                reduce_line(&second, s, x + lane + w * fresh * s.stride, LANES)
                 join(&total, &second)
-            reduce_column(&second, s, x + lane + (w * fresh + fresh - 1) * s.stride, False)
+            reduce_line(&second, s, x + lane + (w * fresh + fresh - 1) * s.stride, LANES)
             join(&total, &second)
-            finish(y + lane + w * s.y_step, s.lanes, &total, by, s.rule)
+            finish(y + lane + w * s.y_step, LANES, &total, by, s.rule)
         if kept:
             write(s.column[kept - 1] + at[0], &second)
         if kept == 2:
@@ -208,7 +209,7 @@ cdef inline void slide_near(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t
 
 cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
                            bint deep) noexcept nogil:
-    cdef bint near = s.near and not deep and not (DIVIDES and s.rule.careful)
+    cdef bint near = s.near and not deep and s.lanes >= LANES and not (DIVIDES and s.rule.careful)
     if s.kept == 2:
         if near:
             slide_near(s, n, x, y, by, 2, 1)
@@ -221,8 +222,8 @@ cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, c
             slide_windows(s, n, x, y, by, 1, 2, deep)
     elif near:
         slide_near(s, n, x, y, by, 0, 2)
-    else:
-        slide_windows(s, n, x, y, by, 0, 2, deep)
+    else:  # memory is slower than the question how many lines there are
+        slide_windows(s, n, x, y, by, 0, 2, True)
 
 
 cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem_t* x, elem_t* y,
