@@ -111,7 +111,7 @@ cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t*
     cdef int passed = (fresh - kept if fresh > kept else 0) if fresh else s.passed
     while lane + block <= s.lanes or (block == LANES and lane < s.lanes):
         lane = max(0, min(lane, s.lanes - block))
-        if fresh:
+        if fresh and kept < 2:  # `prepare` says which windows are prefetched
             fetch_part(&s.fetches, x, block)
         if kept:
             read(&total, s.column[0] + at[0])
@@ -153,9 +153,11 @@ cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, ele
         at = lane = 0
         start_fetches(&s.fetches)
         if not (DIVIDES and s.rule.careful):
-            if not (kept and deep):  # in volumes, blocks of four are hardly faster
+            # Larger blocks of volumes, and smaller ones of windows that share no column, are hardly faster.
+            if not (kept and deep):
                 lane = slide_lanes(<Woven4*> NULL, 0, &at, &s, x, y, by, kept, fresh, deep)
-            lane = slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
+            if kept:
+                lane = slide_lanes(<Woven*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         slide_lanes(<vec_t*> NULL, lane, &at, &s, x, y, by, kept, fresh, deep)
         rotate(&s)
         x += fresh * s.stride
