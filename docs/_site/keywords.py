@@ -48,8 +48,8 @@ KEYWORDS = {
                             "kernel loop change contribute compiler",
     "project/index": "license licence copyright security report vulnerability",
     "reference/porting": "torch pytorch tensorflow keras migrate equivalent different replace",
-    "start/numpy": "numpy maxpool maxpooling avgpool moving rolling sliding window maximum average mean median variance "
-                   "sum gradient backward autograd gpu cuda not supported missing",
+    "start/numpy": "numpy maxpool maxpooling avgpool moving rolling sliding window maximum average mean median "
+                   "variance sum gradient backward autograd gpu cuda not supported missing",
     "start/onnx": "opset version run model node",
 }
 
