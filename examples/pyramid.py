@@ -28,7 +28,7 @@ def pyramid(source: Path, target: Path, axes: str, factors: Sequence[Sequence[in
             chunks: Sequence[int] | None = None, shards: Sequence[int] | None = None,
             scale: Sequence[float] | None = None, unit: str | None = None) -> None:
     """
-    Write all levels to TARGET.partial, which gets its name when it is complete.
+    Write all levels to TARGET.partial, which is renamed to TARGET when it is complete.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def pyramid(source: Path, target: Path, axes: str, factors: Sequence[Sequence[in
     method : {"mean", "max", "min"}
         How a block becomes one element.
     chunks, shards : sequence of int, optional
-        The shape of the chunks of all levels, and that of the files that collect them.
+        The chunk shape of all levels, and the shape of the shards, which are files of several chunks.
     scale : sequence of float, optional
         The distance between neighbouring elements of level 0 along each axis.
     unit : str, optional

@@ -1,4 +1,4 @@
-"""Texts of the public API, which `api_texts.toml` has, for docstrings."""
+"""Texts for the docstrings of the public API, from `api_texts.toml`."""
 
 import tomllib
 from collections.abc import Sequence

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 KEYWORDS = {
+    "compatibility": "python version supported minimum deprecation semver",
     "concepts/auto_pad": "tensorflow tf keras pytorch same padding valid output shape different vs mismatch",
     "concepts/ceil_mode": "extra column row output size shape different larger floor round up rounding torch pytorch "
                           "mismatch partial window last",
@@ -25,6 +26,8 @@ KEYWORDS = {
     "concepts/rounding": "int8 uint8 average avg mean pooling round half even integer truncation overflow off by one",
     "concepts/windows": "kernel size stride output shape formula different wrong torch pytorch dimension too large "
                         "small calculate",
+    "embedding": "denial of service dos security vulnerability untrusted malicious latency tail p99 memory limit "
+                 "maximum leak cache eviction thread safe safety gil",
     "generated/operators/GlobalAveragePool": "keepdims mean spatial axes adaptive avg pool pooling",
     "generated/operators/LpPool": "p norm pooling power l2 sum",
     "generated/operators/MaxRoiPool": "roi pooling region interest torchvision roi_pool bins quantised",
@@ -32,13 +35,22 @@ KEYWORDS = {
     "generated/operators/RoiAlign": "roi align half pixel aligned offset bilinear interpolation torchvision roi_align "
                                     "sampling points different",
     "howto/bfloat16": "torch pytorch half float16 cast ml_dtypes dtype",
+    "howto/check_in_ci": "dynamic symbolic unknown batch axis shape model lint validate",
     "howto/image": "photo picture colour color rgb grayscale hwc height width",
     "howto/masks_and_nan": "nan max pool pooling average ignore skip missing nodata invalid propagate nanmean nanmax",
     "howto/onnxruntime_sessions": "implemented unsupported kernel float64 double averagepool could find "
                                   "implementation error NOT_IMPLEMENTED",
     "howto/quantised_models": "int8 uint8 quantized quantization scale zero point average rounding qdq",
-    "howto/threads": "parallel cores openmp slow num_threads multithreading oversubscription",
+    "howto/threads": "thread safe safety gil concurrent parallel cores openmp slow num_threads multithreading "
+                     "oversubscription",
+    "operators": "opset version supported operators dtypes list",
+    "project/contributing": "run tests build time compile code style lint commit message pull request simd avx2 avx512 "
+                            "kernel loop change contribute compiler",
+    "project/index": "license licence copyright security report vulnerability",
     "reference/porting": "torch pytorch tensorflow keras migrate equivalent different replace",
+    "start/numpy": "numpy maxpool maxpooling avgpool moving rolling sliding window maximum average mean median "
+                   "variance sum gradient backward autograd gpu cuda not supported missing",
+    "start/onnx": "opset version run model node",
 }
 
 OPERATORS = "generated/operators/"

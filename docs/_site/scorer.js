@@ -1,4 +1,4 @@
-// The order of the results of a search: pages that explain come before generated ones, and those before the rest.
+// The order of search results: pages that explain come before generated pages, and generated pages before the others.
 // Sphinx's defaults score a term in the text, and sort by title among equals.
 
 "use strict";
@@ -7,9 +7,10 @@ const PLACES = [
   [/^concepts\/(?!index)/, 6],
   [/^(howto|start)\/(?!index)/, 4],
   [/^reference\/porting/, 4],
-  [/^(operators|arrays|onnx|onnxruntime|dask|xarray|guarantees|decisions)/, 2],
+  [/^(operators|embedding|compatibility|project\/contributing)$/, 6],
+  [/^(arrays|onnx|onnxruntime|dask|xarray|guarantees|decisions)/, 2],
   [/^(reference\/array_peers|generated\/operators\/(?!index))/, 2],
-  [/^(index$|benchmarking|architecture|performance|reliability|releasing|scaling|project\/)/, -2],
+  [/^(index$|benchmarking|architecture|performance|reliability|releasing|scaling|project\/|reference\/builds)/, -2],
 ];
 
 var Scorer = {

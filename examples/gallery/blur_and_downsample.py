@@ -2,8 +2,9 @@
 Blur and downsample
 ===================
 
-The rings of this pattern become finer towards the border. Taking every sixth pixel turns fine rings into coarse ones
-that do not exist (aliasing). Means of blocks suppress these, and those of a blurred image do so better.
+The rings of this pattern become finer towards the border. Taking every sixth pixel turns fine rings into coarse
+rings that do not exist (aliasing). Means of blocks suppress this aliasing, and blurring the image first suppresses it
+further.
 """
 
 import matplotlib.pyplot as plt

@@ -3,7 +3,7 @@ A moving average of a signal
 ============================
 
 A mean of 25 neighbours smooths a noisy signal. At its ends, windows reach into the padding, which does not count:
-each mean is that of the samples that exist.
+each mean covers only the samples that exist.
 """
 
 import matplotlib.pyplot as plt

@@ -22,7 +22,7 @@ from onnxpool.commands import supported as supported_command
 pytestmark = pytest.mark.smoke
 
 COMMANDS = ("run", "check", "fix", "explain", "bench", "config", "supported")
-PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from onnxpool.commands import CANNOT, OK
 
 pytestmark = pytest.mark.smoke
 
-PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The tree matches docs/architecture.md: which modules exist, and which of them each one imports."""
+"""The tree matches docs/project/modules.md: which modules exist, and which of them each one imports."""
 
 import ast
 import re
@@ -20,8 +20,8 @@ CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
 
 def listed():
     """The modules of the page from top to bottom, each with those that it imports."""
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").partition("\n## Modules\n")[2]
-    rows = re.findall(r"^\| `([\w.]+)` \|.*\|(.*)\|$", text.partition("\n## ")[0], re.MULTILINE)
+    text = (ROOT / "docs" / "project" / "modules.md").read_text(encoding="utf-8").partition("\nFiles of packages")[0]
+    rows = re.findall(r"^\| `([\w.]+)` \|.*\|(.*)\|$", text, re.MULTILINE)
     return {name: set(re.findall(r"`([\w.]+)`", cell)) for name, cell in rows}
 
 
@@ -87,7 +87,8 @@ def test_the_page_lists_every_module():
 
 def test_the_maps_name_every_file():
     """Each file of a package that is one module has a row of its own, there or on the map of the core."""
-    maps = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/architecture.md", PACKAGE / "kernels/README.md")]
+    pages = (ROOT / "docs/architecture.md", ROOT / "docs/project/modules.md", PACKAGE / "kernels/README.md")
+    maps = [path.read_text(encoding="utf-8") for path in pages]
     named = {name.rpartition("/")[2] for text in maps for name in re.findall(r"`([\w./]+)`", text)}
     files = {path for suffix in ("py", "pyx", "pxi", "pxd", "h", "in") for path in PACKAGE.rglob(f"*.{suffix}")}
     unnamed = {path.relative_to(PACKAGE).as_posix() for path in files

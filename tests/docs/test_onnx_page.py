@@ -1,4 +1,4 @@
-"""The page about the onnx package shows the output of the commands."""
+"""The page about the command line shows the output of the commands."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ FIXED = """
 def test_the_output_of_a_command(line: str, text: str, status: int, tmp_path: Path,
                                  monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The page shows what the command prints about a model."""
-    page = (ROOT / "docs" / "onnx.md").read_text()
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
     shown = page.partition(f"$ onnxpool {line}\n")[2].partition("```")[0]
     monkeypatch.chdir(tmp_path)
     onnx.save(onnx.parser.parse_model(text), "model.onnx")

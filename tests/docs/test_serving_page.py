@@ -1,4 +1,4 @@
-"""docs/howto/serving.md shows the files of examples/serving, and names the versions that are tested."""
+"""docs/howto/serving.md and triton.md show the files of examples/serving, and name the versions that are tested."""
 
 import importlib.util
 import re
@@ -9,11 +9,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SERVING = ROOT / "examples" / "serving"
-PAGE = (ROOT / "docs" / "howto" / "serving.md").read_text(encoding="utf-8")
+PAGE = "\n".join((ROOT / "docs" / "howto" / name).read_text(encoding="utf-8") for name in ("serving.md", "triton.md"))
 FILES = sorted(path for path in SERVING.rglob("*") if path.suffix in (".py", ".pbtxt"))
 
 
-def test_the_page_shows_each_file() -> None:
+def test_the_pages_show_each_file() -> None:
     """The blocks of code are the files, letter by letter, and each file of Python compiles."""
     blocks = [block for language, block in re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
               if not block.startswith(("$ ", "pip "))]
@@ -24,7 +24,7 @@ def test_the_page_shows_each_file() -> None:
             compile(text, str(path), "exec")
 
 
-def test_the_page_names_the_versions_that_are_installed_for_the_tests() -> None:
+def test_the_pages_name_the_versions_that_are_installed_for_the_tests() -> None:
     """The table has the pins of the groups in pyproject.toml."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     pins = dict(entry.split("==") for name in ("serving", "triton") for entry in groups[name] if "==" in entry)

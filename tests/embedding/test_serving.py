@@ -1,5 +1,6 @@
 """
-The snippets of docs/howto/serving.md: each framework is started on this machine, answers requests, and ends.
+The snippets of serving.md and triton.md in docs/howto: each framework starts on this machine, answers requests, and
+ends.
 
 Needs the groups ``serving`` and ``triton`` of pyproject.toml; without a package, its framework is skipped.
 """
@@ -25,7 +26,9 @@ import onnxpool
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the servers are those of Linux")]
 
-PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "serving.md").read_text(encoding="utf-8")
+HOWTO = Path(__file__).parents[2] / "docs" / "howto"
+SECTIONS = [*(HOWTO / "serving.md").read_text(encoding="utf-8").split("\n## "),
+            (HOWTO / "triton.md").read_text(encoding="utf-8").removeprefix("# ")]
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
@@ -156,7 +159,7 @@ def test_the_request_of_the_page_gets_its_answer(server: Server) -> None:
     if shutil.which("curl") is None:
         pytest.skip("needs curl")
     (name,) = [name for name, framework in FRAMEWORKS.items() if framework is server.framework]
-    (shown,) = [text for text in PAGE.split("\n## ") if text.lower().startswith(name)]
+    (shown,) = [text for text in SECTIONS if text.lower().startswith(name)]
     pairs = re.findall(r"^\$ (curl .*)\n(.*)$", shown, re.MULTILINE)
     assert len(pairs) == 2
     for command, answer in pairs:
