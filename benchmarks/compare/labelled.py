@@ -1,4 +1,6 @@
-"""Time pools of labelled arrays against methods of xarray, with one thread: the table of docs/xarray.md.
+"""Time pools of labelled arrays against methods of xarray, with one thread.
+
+The table is in docs/reference/filter_times.md.
 
     taskset -c 0 python -m benchmarks.compare.labelled
 """

@@ -1,4 +1,6 @@
-"""Time the filters of onnxpool.ndimage against those of SciPy, OpenCV and scikit-image: the figures of docs/ndimage.md.
+"""Time the filters of onnxpool.ndimage against those of SciPy, OpenCV and scikit-image.
+
+The tables of docs/reference/filter_times.md show them.
 
     python -m benchmarks.compare.ndimage [--threads N] [--seconds S] [--modes MODE ...]
 
