@@ -174,7 +174,7 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     for a in range(p.rank):
         inside *= taps_inside(&p.axes[a])
         tree |= p.axes[a].kernel > FEW
-    far = inside * lanes * p.itemsize > NEAR
+    far = inside > FEW and inside * lanes * p.itemsize > NEAR  # few taps are streams, whatever their distance
     amounts[OWN_ROWS] = width / lanes / last.out if last.out > 1 else 0
     registers, each = ceil(lanes / width), width / lanes  # of a window; windows for each register full of results
     if last.stride == 1 and not tree and last.out:

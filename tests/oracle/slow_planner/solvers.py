@@ -157,7 +157,7 @@ def direct_work(problem: Problem) -> Work:
     for axis in axes:
         inside *= taps_inside(axis)
         tree |= axis.kernel > FEW
-    last, far = axes[-1], inside * lanes * problem.itemsize > NEAR
+    last, far = axes[-1], inside > FEW and inside * lanes * problem.itemsize > NEAR
     width = problem.register / problem.acc_bytes
     rows = width / lanes / last.out if last.out > 1 else 0
     registers, each = -(-lanes // width), width / lanes  # of a window; windows for each register full of results
