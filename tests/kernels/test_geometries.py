@@ -97,6 +97,7 @@ GEOMETRIES = {
     "axes that merge": geometry(40, (3, 1, 7, 12), (1, 1, 2, 1), (1, 1, 1, 2), (0, 0, 1, 0, 0, 0, 0, 0)),
     # Windows that share no place, and whole blocks
     "blocks of 2x2": geometry(3, (24, 48), 2, 2),
+    "blocks of 2x2 in windows of three rows": geometry(3, (9, 48), (3, 2), 2, (1, 0, 0, 0)),
     "blocks of 3 columns": geometry(2, (4, 200), (1, 3), (1, 3), (0, 1, 0, 2)),
     "blocks with gaps": geometry(4, (3, 160), (2, 2), (3, 4)),
     "blocks of many rows": geometry(3, (36, 40), (12, 2), (12, 2), distinct=3),

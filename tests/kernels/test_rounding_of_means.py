@@ -35,6 +35,21 @@ def test_one_rounding(dtype: str, tiny: bool) -> None:
         assert np.array_equal(y.view(EDGES[dtype]), expected.view(EDGES[dtype])), taps
 
 
+@pytest.mark.parametrize("dtype", sorted(EDGES))
+@pytest.mark.parametrize(("kernel", "begin"), [((3, 2), (1, 0)), ((3, 2, 2), (2, 0, 0)), ((7, 2), (5, 0))], ids=str)
+def test_one_rounding_of_2x2_taps_beside_counted_padding(dtype: str, kernel: tuple[int, ...],
+                                                         begin: tuple[int, ...]) -> None:
+    """The first windows have 2x2 taps inside, or fewer, but a divisor that is no power of two."""
+    x = values(dtype, 700)
+    x = x[(x == 0) | (abs(x) > 1e-15)]  # without underflows, after which means are divided again
+    planes = np.full((1, 1, *[4 * size for size in kernel[:-1]], 2 * len(x)), -0.0, dtype)
+    first = (0, 0, *[0] * (len(kernel) - 1))
+    planes[(*first, slice(None, None, 2))] = x
+    y = onnxpool.average_pool(planes, kernel, strides=kernel, pads=(*begin, *[0] * len(kernel)), count_include_pad=1)
+    expected = x / np.dtype(dtype).type(np.prod(kernel))
+    assert np.array_equal(y[first].view(EDGES[dtype]), expected.view(EDGES[dtype]))
+
+
 @pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
 def test_the_norm_of_one_value_is_its_magnitude(dtype):
     """For every value, including the smallest and the largest."""

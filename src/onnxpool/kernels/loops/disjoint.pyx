@@ -38,7 +38,8 @@ cdef enum:
     EACH = MOST_STRIDE - 1  # picks of each tap at most
     # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
     SPLIT, PICKED, SUMMED
-    # Ways to finish totals. SCALE suits divisors that are powers of two.
+    # Ways to finish totals: with a quotient that is corrected, or a product if the divisor is a power of two, or a
+    # division.
     CORRECT, SCALE, DIVIDE
 
 cdef struct Disjoint:
@@ -203,19 +204,23 @@ cdef inline void pool_singly(const Disjoint* d, const Planes* planes, const elem
 
 cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
                       Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
-    """Pool windows that share no place. If they are 2x2, their numbers of taps are constants."""
-    cdef Py_ssize_t column = planes.rows[planes.run].taps, lines = planes.lines
+    """Pool windows that share no place. If their taps are 2x2, numbers of taps are constants."""
+    cdef const RowRun* run = &planes.rows[planes.run]
+    cdef Py_ssize_t column = run.taps, lines = planes.lines
     cdef int finish = DIVIDE if DIVIDES and d.rule.careful else CORRECT
     cdef bint square = ((FREQUENT or EXACT) and group_t is Woven and d.taps == column == 2 and lines == 1
                         and finish == CORRECT)
+    # Padding that counts can make the divisor larger than the number of taps.
+    cdef bint scales = not DIVIDES or d.axis.kernel * run.count * planes.count == 4
     if PICKS and d.lanes > 1:
         if square:
             pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED, CORRECT)
         else:
             pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, PICKED, finish)
-    elif square:
-        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED if EXACT else SPLIT,
-                    CORRECT if EXACT else SCALE)
+    elif EXACT and square:
+        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED, CORRECT)
+    elif not EXACT and square and scales:
+        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SPLIT, SCALE)
     elif group_t is not Triple:
         pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, SPLIT, finish)
 

@@ -227,7 +227,7 @@ cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, c
             slide_windows(s, n, x, y, by, 1, 2, deep)
     elif near:
         slide_near(s, n, x, y, by, 0, 2)
-    else:  # memory is slower than the question how many lines there are
+    else:  # memory bounds these windows, so that nothing is lost without a constant number of lines
         slide_windows(s, n, x, y, by, 0, 2, True)
 
 

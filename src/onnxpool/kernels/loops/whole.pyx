@@ -61,9 +61,9 @@ from ..core.parts cimport graft, part_t
 
 cdef enum:
     # Prefetches gain 1.0 to 1.5 from main memory, and cost 1.05 to 1.2 where the L3 cache holds the elements (Zen 3).
-    AHEAD = 8192          # prefetch distance in bytes, in rows
-    LEAST = 256           # of at least this many
-    LARGEST = 1024        # and at most this many
+    AHEAD = 8192          # prefetch distance in bytes
+    LEAST = 256           # minimum and
+    LARGEST = 1024        # maximum bytes of rows that are prefetched
     ALIGNED = 6           # minimum number of vectors of a row that is worth one more, so that none crosses a cache line
     BASKET = 16           # maximum number of items whose neighbours are joined together
     STRIP = 32768         # bytes of rows that are read in columns
