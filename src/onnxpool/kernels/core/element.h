@@ -12,7 +12,7 @@
  *   vec_split_two       the same for two registers that vec_load_two loaded
  *   vec_totals          joins the lanes of LANES registers as aligned binary trees: register i becomes lane i
  *   vec_finish          turns totals into elements
- *   vec_finish_scaled   the same for divisors that are powers of two: a product is exact
+ *   vec_finish_by       the same, with a product or a division for quotients
  *   vec_divide          the same with a division, which is exact for every total
  */
 #ifndef ONNXPOOL_ELEMENT_H
@@ -201,6 +201,10 @@ INLINE vec_t vec_none(void) { return vec_fill(-0.0); } /* adding -0 does not eve
 #define PLAIN_NANS plain_nans_float
 #endif
 
+/* How totals are divided: with a quotient that is wrong for a few, with a product, which is exact if the divisor is a power
+ * of two, or with a division, which is exact for every total. */
+enum { QUOTIENT, PRODUCT, DIVISION };
+
 /* ---- Means. */
 #if defined(REDUCTION_mean)
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return widen(x); }
@@ -212,18 +216,21 @@ INLINE void vec_store(elem_t *y, vec_t v) {
  * keeps NaNs, because the lower halves of theirs are zero. */
 INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse) {
 #if defined(OF_DOUBLES)
-    return PLAIN_NANS(quotient_double(total, count, inverse));
+    return quotient_double(total, count, inverse);
 #else
-    return PLAIN_NANS(quotient_float(total, count, inverse));
+    return quotient_float(total, count, inverse);
 #endif
 }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
-    vec_store(y, vec_quotient(total, count, inverse));
+    vec_store(y, PLAIN_NANS(vec_quotient(total, count, inverse)));
 }
-INLINE void vec_finish_scaled(elem_t *y, vec_t total, vec_t inverse, const Rule *rule) {
+INLINE void vec_finish_by(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, int finish) {
     (void)rule;
-    vec_store(y, PLAIN_NANS(total * inverse));
+    vec_t mean = total * inverse;
+    if (finish != PRODUCT) /* with one way to store means, constants stay in registers */
+        mean = finish == DIVISION ? total / count : vec_quotient(total, count, inverse);
+    vec_store(y, PLAIN_NANS(mean));
 }
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     (void)rule;
@@ -457,8 +464,8 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
 INLINE void vec_split_two(vec_t *first, vec_t *second) { (void)first, (void)second; }
 INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, vec_t inverse, const Rule *rule) {
     (void)rule;
-    const uint32_v even = round_to_bfloat16(vec_quotient(first, count, inverse));
-    const uint32_v odd = round_to_bfloat16(vec_quotient(second, count, inverse));
+    const uint32_v even = round_to_bfloat16(PLAIN_NANS(vec_quotient(first, count, inverse)));
+    const uint32_v odd = round_to_bfloat16(PLAIN_NANS(vec_quotient(second, count, inverse)));
     const uint32_v both = FIRST_LOW((even >> 16) | (odd & 0xffff0000));
     memcpy(y, &both, sizeof both);
 }
@@ -586,8 +593,9 @@ enum { AS_STORED = 0 };
 
 /* ---- Division, which is exact where `vec_finish` may not be. */
 #if !defined(REDUCTION_mean)
-INLINE void vec_finish_scaled(elem_t *y, vec_t total, vec_t inverse, const Rule *rule) {
-    vec_finish(y, total, inverse, inverse, rule);
+INLINE void vec_finish_by(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, int finish) {
+    (void)finish;
+    vec_finish(y, total, count, inverse, rule);
 }
 INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     vec_finish(y, total, count, count, rule);

@@ -16,6 +16,9 @@ cdef extern from "element.h" nogil:
         LANES
         DIVIDES
         EXACT
+        DIVISION
+        PRODUCT
+        QUOTIENT
         IDEMPOTENT
         ORDERED
         FREQUENT
@@ -44,7 +47,7 @@ cdef extern from "element.h" nogil:
     void vec_split_three(vec_t* first, vec_t* second, vec_t* third) noexcept
     void vec_split_two(vec_t* first, vec_t* second) noexcept
     void vec_finish(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
-    void vec_finish_scaled(elem_t* y, vec_t total, vec_t inverse, const Rule* rule) noexcept
+    void vec_finish_by(elem_t* y, vec_t total, vec_t count, vec_t inverse, const Rule* rule, int finish) noexcept
     void vec_finish_few(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
     void vec_finish_part(elem_t* y, Py_ssize_t n, vec_t total, vec_t count, vec_t inverse, const Rule* rule) noexcept
     vec_t vec_load_neighbours(const elem_t* x, const Rule* rule) noexcept

@@ -4,11 +4,16 @@ A group of windows is loaded as one register for each place of a stride, and red
 are picked for all windows of the group at once. Nothing goes through scratch memory. Windows
 that overhang an end, and those of rows without a group, are reduced one by one.
 """
+from libc.stdint cimport int64_t
+
 from ..core.element cimport (
     DIVIDES,
     EXACT,
+    DIVISION,
     FREQUENT,
     LANES,
+    PRODUCT,
+    QUOTIENT,
     Divisor,
     Woven,
     Woven4,
@@ -16,10 +21,9 @@ from ..core.element cimport (
     elem_t,
     end_of,
     vec_divide_part,
-    vec_finish,
+    vec_finish_by,
     vec_finish_few,
     vec_finish_part,
-    vec_finish_scaled,
     vec_load,
     vec_load_few,
     vec_load_neighbours,
@@ -38,9 +42,6 @@ cdef enum:
     EACH = MOST_STRIDE - 1  # picks of each tap at most
     # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
     SPLIT, PICKED, SUMMED
-    # Ways to finish totals: with a quotient that is corrected, or a product if the divisor is a power of two, or a
-    # division.
-    CORRECT, SCALE, DIVIDE
 
 cdef struct Disjoint:
     const Axis* axis                     # the last one
@@ -165,14 +166,12 @@ cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* p
                 load_lines(&later, source + j * tap, group, line, lines, &rule, way)
                 join_group(&v, &later)
             total = total_of(&v, picks, taps, way)
-            if DIVIDES and finish == DIVIDE:
+            if way != PICKED or n - i >= LANES:  # values after the group are overwritten later
+                vec_finish_by(y + i, total, by.count, by.inverse, &rule, finish)
+            elif DIVIDES and finish == DIVISION:
                 vec_divide_part(y + i, group, total, by.count, &rule)
-            elif way == PICKED and n - i < LANES:
+            else:
                 vec_finish_part(y + i, group, total, by.count, by.inverse, &rule)
-            elif finish == SCALE:
-                vec_finish_scaled(y + i, total, by.inverse, &rule)
-            else:  # values after the group are overwritten later
-                vec_finish(y + i, total, by.count, by.inverse, &rule)
             i += group
         x += x_row
         y += y_row
@@ -207,20 +206,24 @@ cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, 
     """Pool windows that share no place. If their taps are 2x2, numbers of taps are constants."""
     cdef const RowRun* run = &planes.rows[planes.run]
     cdef Py_ssize_t column = run.taps, lines = planes.lines
-    cdef int finish = DIVIDE if DIVIDES and d.rule.careful else CORRECT
-    cdef bint square = ((FREQUENT or EXACT) and group_t is Woven and d.taps == column == 2 and lines == 1
-                        and finish == CORRECT)
     # Padding that counts can make the divisor larger than the number of taps.
-    cdef bint scales = not DIVIDES or d.axis.kernel * run.count * planes.count == 4
+    cdef int64_t divisor = d.axis.kernel * <int64_t> (run.count * planes.count)
+    cdef int finish = QUOTIENT
+    cdef bint square
+    if DIVIDES and d.rule.careful:
+        finish = DIVISION
+    elif DIVIDES and FREQUENT and divisor & (divisor - 1) == 0:
+        finish = PRODUCT
+    square = (FREQUENT or EXACT) and group_t is Woven and d.taps == column == 2 and lines == 1 and finish != DIVISION
     if PICKS and d.lanes > 1:
         if square:
-            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED, CORRECT)
+            pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, PICKED, finish)
         else:
             pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, PICKED, finish)
     elif EXACT and square:
-        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED, CORRECT)
-    elif not EXACT and square and scales:
-        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SPLIT, SCALE)
+        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SUMMED, QUOTIENT)
+    elif not EXACT and square and (finish == PRODUCT or not DIVIDES):
+        pool_groups(unused, d, planes, x, y, rows, windows, 2, 2, 1, SPLIT, PRODUCT)
     elif group_t is not Triple:
         pool_groups(unused, d, planes, x, y, rows, windows, d.taps, column, lines, SPLIT, finish)
 
