@@ -10,6 +10,7 @@ from libc.stdint cimport uint64_t, uintptr_t
 
 from .errors import PoolTypeError
 from .hints import unfit
+from .vectorcall cimport PyObject_Vectorcall, PyVectorcall_Call, PyVectorcall_NARGS, VectorCall, take_vectors
 
 cdef extern from *:
     """
@@ -21,22 +22,7 @@ cdef extern from *:
     """
     const bint onnxpool_remembers_calls
 
-cdef extern from *:
-    """
-    /* Let objects of a type be called with arrays of arguments, which needs neither a tuple nor a dictionary. */
-    static void onnxpool_take_vectors(PyTypeObject *type, Py_ssize_t offset) {
-        type->tp_vectorcall_offset = offset;
-        type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
-    }
-    """
-    void onnxpool_take_vectors(object type, Py_ssize_t offset) noexcept
-
-ctypedef object (*VectorCall)(object function, PyObject** given, size_t flags, PyObject* keywords)
-
 cdef extern from "Python.h":
-    Py_ssize_t PyVectorcall_NARGS(size_t flags) noexcept
-    object PyVectorcall_Call(object function, tuple given, dict named)
-    object PyObject_Vectorcall(object function, PyObject** given, size_t count, PyObject* keywords)
     PyObject** PySequence_Fast_ITEMS(object sequence)
     PyObject* PySequence_Fast_GET_ITEM(object sequence, Py_ssize_t i)
     Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
@@ -280,4 +266,4 @@ def calls_operator(cls, *inputs):
 
 
 cdef Function model = calls_operator(None)(lambda *, out=None, num_threads=None: None)
-onnxpool_take_vectors(Function, <char*>&model.vectorcall - <char*><PyObject*>model)
+take_vectors(Function, <char*>&model.vectorcall - <char*><PyObject*>model)

@@ -2,6 +2,9 @@
 shape, and by strides where arrays are cut out of others."""
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
+from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+
+from ..vectorcall cimport PyVectorcall_NARGS, VectorCall
 
 cdef extern from *:
     """
@@ -333,7 +336,7 @@ cdef call_plain(PlainPool plain, plan, x, tuple inputs, out, num_threads):
         return None
     if plain.quantised:
         plain.read(inputs, &scales, plan)
-    plain.run(x, results, 1 if plain.serial else plan._team(num_threads), &scales)
+    plain.run(x, results, 1 if plain.serial or num_threads == 1 else plan._team(num_threads), &scales)
     return results
 
 
@@ -353,6 +356,37 @@ cdef inline PyObject** place_of_pools(plan) noexcept:
     return <PyObject**> (<char*> <PyObject*> plan + pools_at)
 
 
+ctypedef object (*Caller)(object called, object x, tuple inputs, object out, object num_threads)
+
+cdef tuple OPTIONS = ("out", "num_threads")  # interned, as the keywords of nearly all calls are
+
+
+cdef bint read_options(PyObject** values, PyObject* keywords, PyObject** options):
+    """Read the values of these keywords. Return whether all of them are options."""
+    cdef Py_ssize_t i, k
+    options[0] = options[1] = <PyObject*> None
+    for i in range(PyTuple_GET_SIZE(<tuple> keywords) if keywords else 0):
+        for k in range(2):
+            if PyTuple_GET_ITEM(<tuple> keywords, i) == PyTuple_GET_ITEM(OPTIONS, k):
+                options[k] = values[i]
+                break
+        else:
+            return False
+    return True
+
+
+cdef object call_with(Caller caller, base, object called, PyObject** given, size_t flags, PyObject* keywords):
+    """Call an object with x, further inputs and options, as the method `__call__` of its base does."""
+    cdef (PyObject*)[2] options
+    cdef Py_ssize_t i, count = PyVectorcall_NARGS(flags)
+    if count == 0 or not read_options(given + count, keywords, options):
+        names = <tuple> keywords if keywords else ()
+        return base.__call__(called, *[<object> given[i] for i in range(count)],
+                             **{name: <object> given[count + i] for i, name in enumerate(names)})
+    return caller(called, <object> given[0], () if count == 1 else tuple([<object> given[i] for i in range(1, count)]),
+                  <object> options[0], <object> options[1])
+
+
 cdef plain_results(plan, x, tuple inputs, out, num_threads):
     """The results of a `PlainCall` for plain arrays, or None for other arguments."""
     cdef PyObject* pools = onnxpool_known(place_of_pools(plan))
@@ -364,6 +398,15 @@ cdef plain_results(plan, x, tuple inputs, out, num_threads):
     return call_plain(<PlainPool> plain, plan, x, inputs, out, num_threads)
 
 
+cdef object run_plan(plan, x, tuple inputs, out, num_threads):
+    results = plain_results(plan, x, inputs, out, num_threads)
+    return plan._call(x, inputs, out, num_threads) if results is None else results
+
+
+cdef object call_plan(object plan, PyObject** given, size_t flags, PyObject* keywords):
+    return call_with(run_plan, PlainCall, plan, given, flags, keywords)
+
+
 cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 
@@ -372,10 +415,11 @@ cdef class PlainCall:
     `_call` handles all other calls.
     """
 
+    _vectorcall = PyCapsule_New(<void*> call_plan, "onnxpool.vectorcall", NULL)
+
     def __call__(self, x, *inputs, out=None, num_threads=None):
         """Run the operator on an array of the plan's shape and dtype, as `Plan` says."""
-        results = plain_results(self, x, inputs, out, num_threads)
-        return self._call(x, inputs, out, num_threads) if results is None else results
+        return run_plan(self, x, inputs, out, num_threads)
 
     def _renew(self):
         """Make pools anew in the next calls, unless that has happened many times: replaced pools stay, too."""
@@ -689,6 +733,24 @@ cdef class Shapes:
         return None if overflowed else results
 
 
+cdef object run_operator(operator, x, tuple inputs, out, num_threads):
+    shapes = operator._shapes
+    if shapes is not None:
+        results = (<Shapes> shapes).call(x, inputs, out, num_threads)
+        if results is not None:
+            return results
+    plan = operator._recent()
+    if isinstance(plan, PlainCall):
+        results = plain_results(plan, x, inputs, out, num_threads)
+        if results is not None:
+            return results
+    return operator._call(x, inputs, out, num_threads)
+
+
+cdef object call_operator(object operator, PyObject** given, size_t flags, PyObject* keywords):
+    return call_with(run_operator, RecentCall, operator, given, flags, keywords)
+
+
 cdef class RecentCall:
     """Makes an operator callable in compiled code, for plain arrays, and for arrays like those of the call before.
 
@@ -696,16 +758,8 @@ cdef class RecentCall:
     before. The method `_call` handles all other calls.
     """
 
+    _vectorcall = PyCapsule_New(<void*> call_operator, "onnxpool.vectorcall", NULL)
+
     def __call__(self, x, *inputs, out=None, num_threads=None):
         """Pool an array, as `Operator` says."""
-        shapes = self._shapes
-        if shapes is not None:
-            results = (<Shapes> shapes).call(x, inputs, out, num_threads)
-            if results is not None:
-                return results
-        plan = self._recent()
-        if isinstance(plan, PlainCall):
-            results = plain_results(plan, x, inputs, out, num_threads)
-            if results is not None:
-                return results
-        return self._call(x, inputs, out, num_threads)
+        return run_operator(self, x, inputs, out, num_threads)

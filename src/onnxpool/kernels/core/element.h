@@ -52,6 +52,10 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
+/* How totals are divided: with a quotient that is wrong for a few, with a product, which is exact if the divisor is a power
+ * of two, or with a division, which is exact for every total. */
+enum { QUOTIENT, PRODUCT, DIVISION };
+
 #if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_extremum)
 enum { FREQUENT = 1 };
 #else
@@ -200,10 +204,6 @@ INLINE vec_t vec_none(void) { return vec_fill(-0.0); } /* adding -0 does not eve
 #else
 #define PLAIN_NANS plain_nans_float
 #endif
-
-/* How totals are divided: with a quotient that is wrong for a few, with a product, which is exact if the divisor is a power
- * of two, or with a division, which is exact for every total. */
-enum { QUOTIENT, PRODUCT, DIVISION };
 
 /* ---- Means. */
 #if defined(REDUCTION_mean)

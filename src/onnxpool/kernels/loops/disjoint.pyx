@@ -8,8 +8,8 @@ from libc.stdint cimport int64_t
 
 from ..core.element cimport (
     DIVIDES,
-    EXACT,
     DIVISION,
+    EXACT,
     FREQUENT,
     LANES,
     PRODUCT,
