@@ -25,6 +25,7 @@ import numpy as np
 
 import onnxpool
 from onnxpool import kernels
+from onnxpool.constants import FEW
 from onnxpool.planning import layout, planner, solvers, ways
 from onnxpool.planning.costs import COSTS, MOVED
 
@@ -141,6 +142,23 @@ def mixed(rng: np.random.Generator, dtype: str) -> Workload | None:
     return Workload(operator, (1, channels, *sizes), given)
 
 
+def tall(rng: np.random.Generator, dtype: str) -> Workload | None:
+    """A pool with many taps along at least one axis."""
+    rank = int(rng.integers(1, 4))
+    taps = [int(2 ** rng.uniform(0, 7)) for _ in range(rank)]
+    if max(taps) <= FEW:
+        return None
+    strides = [max(1, round(k * rng.choice((1, 1, 0.5, 0.2, 0)))) for k in taps]
+    sizes = [k + s * int(2 ** rng.uniform(0, 8) - 1) for k, s in zip(taps, strides, strict=True)]
+    channels = int(2 ** rng.uniform(0, 11.5))
+    if not 1 << 12 < channels * math.prod(sizes) <= zoo.MOST:
+        return None
+    given = {"kernel_shape": taps, "strides": strides}
+    if rng.random() < 0.3:
+        given["pads"] = [k // 2 for k in taps] * 2
+    return Workload(str(rng.choice(("MaxPool", "AveragePool", "LpPool"))), (1, channels, *sizes), given)
+
+
 def is_small(case: Case) -> bool:
     """Whether every route takes little time."""
     taps = math.prod(case.work.attributes.get("kernel_shape", ()))
@@ -148,8 +166,8 @@ def is_small(case: Case) -> bool:
 
 
 def random_case(rng: np.random.Generator, name: str) -> Case:
-    """A random pool: like a layer of the zoo, or a mixture of two workloads."""
-    work, draw = None, chance.pool if rng.random() < 0.5 else mixed
+    """A random pool: like a layer of the zoo, a mixture of two workloads, or one with many taps."""
+    work, draw = None, (chance.pool, mixed, tall)[rng.choice(3, p=(0.4, 0.4, 0.2))]
     while work is None:
         work = draw(rng, str(rng.choice(FLOATS + BYTES)))
     return Case(name, work, str(rng.choice(work.dtypes)), str(rng.choice(LAYOUTS))).of_batch(int(rng.choice(BATCHES)))

@@ -14,7 +14,7 @@ cdef enum:
 cdef struct Kind:
     # A reduction, as loops are compiled for it.
     int acc_bytes, factor
-    bint is_max, is_extremum, is_mean, is_norm, is_quantised, is_wide
+    bint is_max, is_extremum, is_mean, is_norm, is_quantised, is_wide, is_ordered
 
 
 cdef struct Recipe:

@@ -113,6 +113,7 @@ def prepare(capsules, int register, int picks, int costs_of):
         kind.is_max, kind.is_extremum = record.name == "max", record.name == "extremum"
         kind.is_mean, kind.is_norm = record.name == "mean", record.name == "norm"
         kind.is_quantised, kind.is_wide = "quantised" in record.name, record.name == "wide"
+        kind.is_ordered = record.name not in ("max", "extremum", "integer_mean")  # whether the order of taps matters
     double_mean, wide = KIND_NAMES.index("double_mean"), KIND_NAMES.index("wide")
     for i, record in enumerate(solvers.SOLVERS):
         solver = &table[<int> i]

@@ -13,12 +13,13 @@ cdef enum: W_TAPS, W_JOINS, W_SINGLES, W_FOLDS
 cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
 # of `slide` and `direct`,
 cdef enum: S_COLUMNS, S_CONVERTED, S_WINDOWS
-cdef enum: TAPS, CONVERTED, FAR, PART, AXES, WAITS, WINDOWS, OWN_ROWS, ROOTS
+cdef enum: TAPS, CONVERTED, FAR, PART, NESTED, WAITS, WINDOWS, OWN_ROWS, ROOTS
 # of `short` and `disjoint`,
 cdef enum: H_HELD, H_TAKEN, H_ROWS
 cdef enum: D_LOADS, D_PICKS, D_GROUPS
 # and of `passes`.
-cdef enum: LOADS, STORES, SUMS, SPLITS, P_PICKS, P_TAPS, PLAIN, EACH, FOLDS, FOLDED, ROWS, ITEMS, PLANES, P_ROOTS
+cdef enum:
+    LOADS, STORES, SUMS, SPLITS, P_PICKS, P_TAPS, PLAIN, EACH, CALLS, FOLDS, FOLDED, ROWS, ITEMS, PLANES, P_ROOTS
 
 
 cdef inline double moves_of(int itemsize) noexcept nogil:
@@ -162,22 +163,26 @@ cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
     The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
-    windows, and of those of few lanes; taps of blocks of registers, each of which waits for the one before it, and
-    calls for those of more than three axes; windows; rows of several windows; roots. Adjacent windows of stride 1 are
-    one window with as many lanes.
+    windows, and of those of few lanes; calls for taps of further axes, if there is a tree or if axes or taps are many;
+    taps of blocks of registers, each of which waits for the one before it; windows; rows of several windows; roots.
+    Adjacent windows of stride 1 are one window with as many lanes.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]
-    cdef double lanes = <double> lanes_of(p), inside = 1, width = width_of(p)
-    cdef double registers, each, taps, inner, runs
-    cdef bint far, tree = False
+    cdef double lanes = <double> lanes_of(p), inside = 1, first = 0, width = width_of(p)
+    cdef double registers, each, taps, inner, runs, blocks
+    cdef bint far, many = p.rank > 3
     cdef int a
     for a in range(p.rank):
-        inside *= taps_inside(&p.axes[a])
-        tree |= p.axes[a].kernel > FEW
+        taps = taps_inside(&p.axes[a])
+        if not first and (p.axes[a].kernel > 1 or a == p.rank - 1):
+            first = taps
+        inside *= taps
+        many |= kinds[p.kind].is_ordered and p.axes[a].kernel > FEW
+    many |= inside > FEW * FEW * FEW
     far = inside > FEW and inside * lanes * p.itemsize > NEAR  # few taps are streams, whatever their distance
     amounts[OWN_ROWS] = width / lanes / last.out if last.out > 1 else 0
     registers, each = ceil(lanes / width), width / lanes  # of a window; windows for each register full of results
-    if last.stride == 1 and not tree and last.out:
+    if last.stride == 1 and not many and last.out:
         inner = max(<Py_ssize_t> 0, last.end - last.begin)
         runs = last.out - inner  # at the borders, adjacent windows with the same taps are one
         lanes *= last.out / (min(runs, 2.0 * last.kernel) + (inner > 0))
@@ -186,9 +191,12 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     taps = inside * registers * each
     amounts[CONVERTED] = taps if converts(p) else 0
     amounts[TAPS], amounts[FAR], amounts[PART] = taps, taps if far else 0, taps if each > 1 else 0
-    if p.rank > 3:
-        amounts[AXES] = inside * (floor(registers / 4) + fmod(registers, 4)) * each
-    amounts[WAITS] = inside * (floor(registers / 4) + floor(fmod(registers, 4) / 2) + fmod(registers, 2)) * each
+    blocks = floor(registers / 4) + fmod(registers, 4)
+    if many:
+        amounts[NESTED] = inside / or_one(first) * blocks * each
+    else:
+        blocks -= floor(fmod(registers, 4) / 2)
+    amounts[WAITS] = inside * blocks * each
     amounts[WINDOWS] = each
     amounts[ROOTS] = registers * each if kinds[p.kind].is_norm else 0
 
@@ -314,8 +322,9 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
     one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
-    that are reduced one by one, and those that are reduced in registers, with the registers of their taps; rows; planes
-    that are loaded; items that are loaded one by one; square roots. `singly` says along which axes windows are reduced
+    that are reduced one by one; registers of their taps whose powers are computed by calls; windows that are reduced in
+    registers, with the registers of their taps; rows; planes that are loaded; items that are loaded one by one; square
+    roots. `singly` says along which axes windows are reduced
     one by one, if there are any.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
@@ -326,7 +335,7 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     cdef const Axis* first = p.axes
     cdef const Axis* axis
     cdef const Kind* kind = &kinds[p.kind]
-    cdef int a, before = p.rank - 1
+    cdef int a, before = p.rank - 1, reduced = 0
     cdef double width, lanes, out, size, results, row_places, row, loaded, done, taps, inner, rows, count
     cdef double stores = 0, added = 0, loads = 1, each = 0, windows = 1, planes = 1
     cdef bint tree = last.kernel > FEW, strided, apart, split, picked, joined, even, lone, fold
@@ -387,6 +396,10 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     amounts[P_PICKS], amounts[P_TAPS] = width / lanes if picked else 0, taps
     amounts[PLAIN] = taps if apart and not converts(p) else 0
     amounts[EACH] = each + (width / lanes if lone and not fold else 0)
+    while reduced < before and p.axes[reduced].kernel == 1:
+        reduced += 1
+    if kind.is_norm and singly != NULL and singly(p, reduced) and not (fold and reduced == before):
+        amounts[CALLS] = done * last.kernel if before and reduced == before else amounts[LOADS]
     if fold:
         amounts[FOLDS], amounts[FOLDED] = width, <double> last.kernel
     if before or lone or strided or row_places > size:  # otherwise loaded as one

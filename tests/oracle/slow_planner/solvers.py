@@ -145,33 +145,41 @@ def slide_work(problem: Problem) -> Work:
     return {"columns": taps, "converted": taps if converts(problem) else 0, "windows": width / lanes}
 
 
+def is_ordered(problem: Problem) -> bool:
+    """Whether the order of taps matters."""
+    return problem.reduction not in ("max", "extremum", "integer_mean")
+
+
 def direct_work(problem: Problem) -> Work:
     """
     The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
-    windows, and of those of few lanes; taps of blocks of registers, each of which waits for the one before it, and
-    calls for those of more than three axes; windows; rows of several windows; roots. Adjacent windows of stride 1 are
-    one window with as many lanes.
+    windows, and of those of few lanes; calls for taps of further axes, if there is a tree or if axes or taps are many;
+    taps of blocks of registers, each of which waits for the one before it; windows; rows of several windows; roots.
+    Adjacent windows of stride 1 are one window with as many lanes.
     """
     lanes: float = lanes_of(problem)
-    axes, inside, tree = problem.axes, 1.0, False
+    axes, inside, first, many = problem.axes, 1.0, 0.0, len(problem.axes) > 3
     for axis in axes:
-        inside *= taps_inside(axis)
-        tree |= axis.kernel > FEW
+        taps = taps_inside(axis)
+        if not first and (axis.kernel > 1 or axis is axes[-1]):
+            first = taps
+        inside *= taps
+        many |= is_ordered(problem) and axis.kernel > FEW
+    many |= inside > FEW**3
     last, far = axes[-1], inside > FEW and inside * lanes * problem.itemsize > NEAR
     width = problem.register / problem.acc_bytes
     rows = width / lanes / last.out if last.out > 1 else 0
     registers, each = -(-lanes // width), width / lanes  # of a window; windows for each register full of results
-    if last.stride == 1 and not tree and last.out:
+    if last.stride == 1 and not many and last.out:
         inner = last.end - last.begin if last.end > last.begin else 0
         runs, most = last.out - inner, 2 * last.kernel  # at the borders, adjacent windows with the same taps are one
         lanes *= last.out / ((runs if runs < most else most) + (inner > 0))
         far = far and inner < 2  # rows of several windows are read in order
         registers, each = -(-lanes // width), width / lanes
     taps = inside * registers * each
-    blocks = registers // 4 + registers % 4 // 2 + registers % 2
-    calls = inside * (registers // 4 + registers % 4) * each
+    blocks = registers // 4 + registers % 4 - (0 if many else registers % 4 // 2)
     return {"taps": taps, "converted": taps if converts(problem) else 0, "far": taps if far else 0,
-            "part": taps if each > 1 else 0, "axes": calls if len(axes) > 3 else 0,
+            "part": taps if each > 1 else 0, "nested": inside / (first or 1) * blocks * each if many else 0,
             "waits": inside * blocks * each, "windows": each, "rows": rows,
             "roots": registers * each if problem.reduction == "norm" else 0}
 
@@ -301,8 +309,9 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
     one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
-    that are reduced one by one, and those that are reduced in registers, with the registers of their taps; rows; planes
-    that are loaded; items that are loaded one by one; square roots. `singly` says along which axes windows are reduced
+    that are reduced one by one; registers of their taps whose powers are computed by calls; windows that are reduced in
+    registers, with the registers of their taps; rows; planes that are loaded; items that are loaded one by one; square
+    roots. `singly` says along which axes windows are reduced
     one by one.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
@@ -365,11 +374,16 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
     elif picked or tree:
         added += (2 * math.log2(last.kernel) + 2 if tree else last.kernel) * row
         stores += row
-    return {"loads": loads * rows * loaded, "stores": stores + (rows * done if joined else inner),
+    reduced, read, calls = 0, loads * rows * loaded, 0.0
+    while reduced < axes_before and before[reduced].kernel == 1:
+        reduced += 1
+    if problem.reduction == "norm" and singly(problem, reduced) and not (fold and reduced == axes_before):
+        calls = done * last.kernel if before and reduced == axes_before else read
+    return {"loads": read, "stores": stores + (rows * done if joined else inner),
             "sums": added, "splits": inner * SPLITS[problem.itemsize] if split else 0,
             "picks": width / lanes if picked else 0, "taps": taps,
             "plain": taps if apart and not converts(problem) else 0,
-            "each": each + (width / lanes if lone and not fold else 0), "folds": width if fold else 0,
+            "each": each + (width / lanes if lone and not fold else 0), "calls": calls, "folds": width if fold else 0,
             "folded": last.kernel if fold else 0,
             "rows": rows / results if before or lone or strided or padded > last.size else 0,  # otherwise loaded as one
             "items": 1 / (results * windows) if single else 0,
