@@ -449,17 +449,16 @@ def choices(operators: Iterable[Operator]) -> dict[str, str]:
 
 
 def operators_source() -> str:
-    needed = {"Named", *(base for one in OPERATORS.values() for base in one.texts.bases)}
+    needed = {"Named", "Sizes", *(base for one in OPERATORS.values() for base in one.texts.bases)}
     literals = "\n".join(f"{name} = {values}" for name, values in sorted(choices(OPERATORS.values()).items()))
     imports = "\n".join((
         "from typing import TYPE_CHECKING, Any, Literal, overload", "",
-        "from ..arrays import Array", "from ..base import Ints, registered", "from ..keys import calls_operator",
+        "from ..arrays import Array, ArrayLike, DTypeLike", "from ..base import Ints, registered",
+        "from ..keys import calls_operator",
         imported("behaviour", needed),
         "", "if TYPE_CHECKING:",
-        "    import numpy as np", "    from numpy.typing import ArrayLike, DTypeLike, NDArray", "",
-        "    from ..arrays import F, T", "    from .behaviour import Sizes",
-        "else:  # for typing.get_type_hints; numpy.typing takes a millisecond to import",
-        "    ArrayLike = DTypeLike = Any", "", literals))
+        "    import numpy as np", "    from numpy.typing import NDArray", "",
+        "    from ..arrays import F, T", "", literals))
     exported = [name for one in OPERATORS.values() for name in (one.name, one.function)]
     body = "\n\n\n".join(source for one in OPERATORS.values() for source in (one.class_source(), one.function_source()))
     about = "A function and a class for each ONNX operator."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock  # threading takes a millisecond to import
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from weakref import ref
@@ -12,10 +12,11 @@ from weakref import ref
 import numpy as np
 
 from . import schemas, windows
-from .arrays import as_array, dtype_name, dtype_of, native
+from .arrays import Array, ArrayLike, DTypeLike, as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer
 from .constants import MOST_AXES
 from .errors import Place, PoolError, PoolTypeError
+from .execution import Plan
 from .frozen import Frozen
 from .hints import hinted
 from .kernels import renew_shapes
@@ -24,12 +25,9 @@ from .keys import MOST_KEPT, forget_calls, remembered
 from .planning.quantisation import ratio_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numpy.typing import NDArray
 
-    from numpy.typing import ArrayLike, DTypeLike, NDArray
-
-    from .arrays import Array, T
-    from .execution import Plan
+    from .arrays import T
 
 Ints = int | Sequence[int]  # one value for all axes, or one per axis
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from .arrays import as_array, native
+import numpy as np
+
+from .arrays import Array, ArrayLike, as_array, native
 from .attributes import positive
 from .errors import Place, PoolError, PoolTypeError
 from .frozen import Frozen
+from .windows import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from numpy.typing import NDArray
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from .arrays import Array, T
+    from .arrays import T
     from .explain import Explanation
     from .parts import Limit, Part, Partial, Range, Share
-    from .windows import Axis
+else:  # for typing.get_type_hints; these modules are imported when a plan first needs them
+    Explanation = Limit = Part = Partial = Range = Share = Any
 
 
 class Plan(Frozen):

@@ -6,28 +6,27 @@ Methods import what only regions and unpooling need when the first such plan is 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
+import numpy as np
+
 from .. import kernels, schemas
-from ..arrays import dtype_name
+from ..arrays import Array, ArrayLike, dtype_name
 from ..base import Operator
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError, PoolTypeError
+from ..execution import Plan
 from ..planning import layout
 from ..planning.kinds import plan_of
 from ..planning.request import Reduction, Request
-from ..windows import check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
+from ..windows import Axis, check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from numpy.typing import NDArray
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from ..arrays import Array, T
-    from ..execution import Plan
+    from ..arrays import T
     from ..planning.regions import Regions
-    from ..windows import Axis
 
 V = TypeVar("V")
 Sizes = int | tuple[int, ...]  # a checked attribute: one value for all axes, or one per axis
