@@ -241,7 +241,7 @@ def disagreements_page() -> str:
     parts = ["# What runtimes disagree about",
              "onnxruntime, OpenVINO, onnx's ReferenceEvaluator and onnx's shape inference do not always follow the "
              "specification, or one another. This page is made from the table that `onnxpool check MODEL` reads, which "
-             "also has the exact condition of each row. [Decisions](../decisions.md) says what onnxpool does in these "
+             "also has the exact condition of each row. [Decisions](../reference/decisions.md) says what onnxpool does in these "
              "cases, and why, and has node tests that show some of these rows. `--ignore NAME` silences a row.",
              "A row with *values* shows only with such values in the input: `onnxpool check --values` lists it.",
              f"There are {len(TABLE)} rows: " + ", ".join(

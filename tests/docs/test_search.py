@@ -47,7 +47,7 @@ QUESTIONS = {
     "quantized average pool zero point": "howto/quantised_models",
     "maxunpool output size": "generated/operators/MaxUnpool",
     "roialign half pixel": "generated/operators/RoiAlign",
-    "kernel larger than input": "decisions",
+    "kernel larger than input": "reference/decisions",
     "global average pool keepdims": "generated/operators/GlobalAveragePool",
     "maxpool numpy": "start/numpy",
     "sliding window maximum": "reference/array_peers",
