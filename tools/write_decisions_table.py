@@ -1,10 +1,10 @@
 """
-Write the table of docs/reference/decision_cases.md: which runtimes pass the cases of the conformance suite about each decision.
+Write the table of docs/reference/decision_cases.md: which runtimes pass the cases about each decision.
 
     python tools/write_decisions_table.py
 
-Each installed runtime runs each case, and if it differs, the row has the names of the rows of the table of
-disagreements that say so. Install the versions of tests/onnx/versions.txt.
+Each installed runtime runs each case. If its result differs, the cell names the rows of the table of disagreements that
+explain why. Install the versions in tests/onnx/versions.txt.
 """
 
 import re
