@@ -118,7 +118,7 @@ def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype of a name. ml_dtypes is imported only for dtypes that NumPy does not have."""
+    """The dtype with this name. ml_dtypes is imported only for dtypes that NumPy does not have."""
     if DTYPES[name].numpy:
         return np.dtype(name)
     try:

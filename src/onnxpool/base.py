@@ -43,7 +43,7 @@ class Operator(Frozen):
     """
     ONNX operator with checked attributes: immutable, hashable, picklable and thread-safe.
 
-    This is the base of all operator classes, for annotations and `isinstance`. Instantiate one of those, such as
+    This is the base of all operator classes, for annotations and `isinstance`. Instantiate its subclasses, such as
     `MaxPool`.
 
     Attributes
@@ -324,7 +324,7 @@ class Operator(Frozen):
         return self._call(x, inputs, out, num_threads)
 
     def _learn(self, plan: Plan) -> None:
-        """Let compiled code handle later calls on arrays like those of a plan, but for their shape."""
+        """Let compiled code handle later calls on arrays that differ from a plan's only in shape."""
 
     def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
         if type(x) is not np.ndarray:

@@ -74,7 +74,7 @@ cdef struct onnxpool_handle:
 
 
 def memory_of(str label, str name, tuple shape, dtype, strides=None):
-    """An array without memory, of which only the shape and strides may be used."""
+    """An array without memory: only its shape and strides may be used."""
     if not can_be(shape, dtype):
         raise PoolError(f"{label}: {name} of shape {shape} is too large for any array; reduce it")
     if strides is None:

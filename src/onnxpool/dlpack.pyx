@@ -1,6 +1,6 @@
 """Tensors of other frameworks as NumPy arrays, including bfloat16, through the DLPack protocol and without a copy.
 
-The structures are those of DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
+The structures follow DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
 """
 import math
 import sys

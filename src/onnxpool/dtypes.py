@@ -62,5 +62,5 @@ DTYPES = {dtype.name: dtype for dtype in TABLE}
 FLOATS = tuple(dtype.name for dtype in TABLE if dtype.digits)
 SIGNED = tuple(name for name in DTYPES if name.startswith("int"))
 BYTES = tuple(f"{sign}int8" for sign in ("", "u"))  # of quantised tensors
-MOMENTS = "mM"  # NumPy's kinds of timedelta64 and datetime64, whose elements are those of int64
+MOMENTS = "mM"  # NumPy's kinds of timedelta64 and datetime64, which are stored as int64
 EXACT = {dtype.name: dtype.exact for dtype in TABLE if dtype.exact}

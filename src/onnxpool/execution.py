@@ -50,7 +50,7 @@ class Plan(Frozen):
     dtype : numpy.dtype
         Dtype of X, in native byte order. The plan accepts no other.
     result_dtype : numpy.dtype
-        Dtype of the result. It differs from that of X only for means along named axes.
+        Dtype of the result. It differs from the dtype of X only for means along named axes.
     output_shape : tuple of int
         Shape of the result. For operators that pool regions, shape of the result for one region.
     axes : tuple of Axis
@@ -300,15 +300,15 @@ class Plan(Frozen):
         """
         Measure all ways to compute the result, and use the fastest from now on.
 
-        The ways differ in the loops, in the memory layout that these read, and in the sizes of tiles, and all of them
-        give the same bits. Other plans that are made for the same problem later use the fastest way too. A problem
-        that was measured before with as many threads, or loaded with `load_wisdom`, is not measured again.
+        The ways differ in loops, memory layouts and tile sizes, and all return the same bits. Other plans that are made
+        for the same problem later use the fastest way too. A problem that was measured before with as many threads, or
+        loaded with `load_wisdom`, is not measured again.
 
         Parameters
         ----------
         x : array_like, optional
-            Array to measure on. Its shape and dtype are those of the plan, and its strides are those of the arrays to
-            come. Default is a C-contiguous array of ones, which takes as much memory as X.
+            Array to measure on. It has the plan's shape and dtype, and should have the strides of later arrays. Default
+            is a C-contiguous array of ones, which takes as much memory as X.
         seconds : float
             Time for measurements. The usual way is measured even if that takes longer.
         num_threads : int, optional

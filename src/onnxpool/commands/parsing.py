@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         return self.learn(super().add_argument(*args, **kwargs))
 
     def learn(self, action: argparse.Action) -> argparse.Action:
-        """Register an option or operand. Those of groups must be registered explicitly."""
+        """Register an option or operand. Options in groups must be registered explicitly."""
         self.known.update(dict.fromkeys(action.option_strings, action))
         if not action.option_strings:
             self.operands.append(action)
@@ -110,7 +110,7 @@ class Parser(argparse.ArgumentParser):
         return found[0]
 
     def once(self, option: str, options: Sequence[str]) -> None:
-        """Refuse an option that is given again, of whose values only the last would count."""
+        """Refuse a repeated option, because only its last value would count."""
         action = self.known[option]
         single = action.nargs != 0 and not isinstance(action.default, list)
         if single and any(self.known.get(other.partition("=")[0]) is action for other in options):

@@ -1,4 +1,4 @@
-"""Comparison of results with those of other runtimes: the largest difference, and tolerances."""
+"""Comparison with the results of other runtimes: the largest difference, and tolerances."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

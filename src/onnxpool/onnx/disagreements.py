@@ -5,7 +5,7 @@ onnxpool's own answers, with the reasons, are in docs/reference/decisions.md. Ro
 onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagreements.py` writes them to
 disagreements.json, as conjunctions of `CONDITIONS`. The others describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
 2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the
-table misses, or warns of without need.
+table misses, or about which it warns needlessly.
 
 If a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares it with ours.
 """
@@ -80,7 +80,7 @@ def truncated(a: int, b: int) -> int:
 
 
 def ort_axis(axis: Axis, mode: str, ceil: bool, cuts: bool) -> Axis:
-    """The windows with the pads of onnxruntime for SAME_*, of which a negative one may cut off the end of the input."""
+    """The windows with onnxruntime's pads for SAME_*; a negative pad may cut off the end of the input."""
     needed = (ceil_div(axis.size, axis.stride) - 1) * axis.stride + axis.kernel - axis.size
     head = truncated(needed + (mode == "SAME_LOWER"), 2)
     room = axis.size + needed - axis.span
@@ -299,7 +299,7 @@ def place(coordinates: Iterable[int], sizes: Iterable[int]) -> int:
 
 
 def digits(number: int, sizes: Sequence[int]) -> list[int]:
-    """The coordinates of a position, of which the first one may be too large."""
+    """The coordinates of a position; the first one may be too large."""
     found: list[int] = []
     for size in reversed(sizes[1:]):
         number, digit = divmod(number, size)
@@ -416,7 +416,7 @@ def ort_merges(case: Case) -> bool:
 
 
 def ort_merged_pads(case: Case) -> tuple[int, ...]:
-    """The pads of the pool, with those of the Pad before it."""
+    """The pads of the pool and of the Pad before it, added."""
     zeros = case.around.zeros
     own = case.operator.attributes.get("pads", (0,) * len(zeros))
     return tuple(pad + more for pad, more in zip(own, zeros, strict=True))
@@ -831,7 +831,7 @@ OF_GRAPHS = (
     *simplified("onnxoptimizer", OPTIMIZER, AVERAGE + MAXIMUM, merges),
 )
 
-# Rows of onnxruntime, of which those for the same loops hold in a browser, too.
+# Rows of onnxruntime. Rows about the same loops hold in a browser, too.
 RELATED = {row.name: row for row in DISAGREEMENTS if row.runtime == ORT and not row.before}
 OF_RUNS = (*kernel_rows(TRACT, TRACT), *behaviour_rows(TRACT, {}),
            *kernel_rows(WEB, WEB), *behaviour_rows(WEB, RELATED))
@@ -847,8 +847,8 @@ class Filter(NamedTuple):
     values : bool
         Whether rows that only unusual values reveal are selected too.
     runtimes : mapping of str to tuple of int, optional
-        The runtimes, as named in the rows, each with its release, which is empty for any. None means onnxruntime,
-        OpenVINO and onnx.
+        The runtimes, as named in the rows, each with its release, or an empty tuple for any release. None means
+        onnxruntime, OpenVINO and onnx.
     ignored : collection of str
         Names of rows that are not selected.
     """

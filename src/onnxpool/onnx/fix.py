@@ -1,9 +1,9 @@
 """
 ``onnxpool fix``: rewrites pooling nodes so that runtimes agree about them.
 
-The table of disagreements says what is wrong with a node, and `RULES` how it can be written otherwise. A rule may be
+The table of disagreements says what is wrong with a node, and `RULES` how to rewrite it. A rule may be
 used only if it keeps every window: the same elements, and for means the same divisors. Of the ways that it offers, the
-one with the fewest disagreements is taken.
+one that leaves the fewest disagreements wins.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -162,7 +162,7 @@ def check_kept(old: State, new: State, heads: Sequence[int]) -> None:
             raise UnfitError("a mean would get another divisor, because ceil_mode overhangs padding that counts")
     covers = [all(axis.covers for axis in state.case.axes) for state in (old, new)]
     if old.case.name in QLINEAR and covers[0] != covers[1]:
-        raise UnfitError("a quantised mean would be rounded otherwise, as those of all elements are")
+        raise UnfitError("a quantised mean would be rounded differently, as means of all elements are")
 
 
 def explicit(state: State) -> Iterator[State]:
@@ -234,7 +234,7 @@ def filler(state: State) -> Array:
 
 
 def numpy_dtype(name: str | None) -> Any:
-    """The dtype of a name; that of bfloat16 is onnx's."""
+    """The dtype with this name; onnx defines bfloat16."""
     return helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16) if name == "bfloat16" else name
 
 
@@ -286,7 +286,7 @@ def zero_points(state: State) -> Iterator[State]:
 
 class Rule(NamedTuple):
     """
-    A way to write nodes of some operators otherwise.
+    A way to rewrite nodes of some operators.
 
     `ways` yields the rewritten nodes, none if it does not apply, or raises `UnfitError` with the reason why it cannot
     be used although it applies. A rule that `admits` lets runtimes run nodes that they refuse, and is used only where
@@ -342,7 +342,7 @@ class Fixed(NamedTuple):
     external : bool
         Whether the model refers to files with weights, by paths relative to its own.
     nodes : list of NodeFix
-        Pooling nodes about which there is something to say.
+        Pooling nodes with changes, or with disagreements that remain.
     opset : tuple of int, optional
         Opsets of the default domain before and after. None if it stays.
     """
@@ -374,7 +374,7 @@ class Target(NamedTuple):
         return sum(not row.before for row in rows), sum(bool(row.before) for row in rows)
 
     def exposes(self, state: State, way: State) -> bool:
-        """Whether a runtime about which a way settles something disagrees about the node for other reasons."""
+        """Whether a runtime that a way helps still disagrees about the node for other reasons."""
         left = self.rows(way.case)
         names = {row.name for row in left}
         settled = {row.runtime for row in self.rows(state.case) if row.name not in names}
@@ -426,7 +426,7 @@ def pools_of(graph: Any, path: Place) -> Iterator[tuple[Place, onnx.NodeProto]]:
 
 
 def forget_claims(graph: onnx.GraphProto, inner: bool = False) -> None:
-    """Remove the shapes that a model claims for results of nodes: only those that follow from inputs are sure."""
+    """Remove the shapes that a model declares for node results: only shapes that follow from inputs are certain."""
     del graph.value_info[:]
     for value in (*graph.output, *(graph.input if inner else ())):
         if value.type.HasField("tensor_type"):

@@ -2,8 +2,8 @@
 Constant folding: small tensors, such as pads and shapes, that exporters compute by nodes.
 
 onnx's inference reads such values only from constants, and computes few of them itself. Here, its ReferenceEvaluator
-computes them. A model may be hostile: only the operators in the table are folded, none before the number of elements of
-its result is known to be small, and only so many in total.
+computes them. A model may be hostile: only the operators in the table are folded, none before its result is known to be
+small, and only a limited number in total.
 """
 
 import math
@@ -28,7 +28,7 @@ KINDS = "biuf"  # of NumPy's dtypes
 
 
 class Value(NamedTuple):
-    """A tensor of which some elements may be unknown, as in the shape of an input with a batch of any size."""
+    """A tensor whose elements may be unknown, as in the shape of an input with a batch of any size."""
 
     array: Array
     known: Array  # bool, of the same shape
@@ -63,7 +63,7 @@ def numbers(array: Array | None) -> list[int]:
 
 
 def product(sizes: Sequence[int]) -> int:
-    """The product of sizes. Those below 1 count as 1, because intermediate results may lack these axes."""
+    """The product of sizes. Sizes below 1 count as 1, because intermediate results may lack these axes."""
     return math.prod(max(1, abs(size)) for size in sizes)
 
 
@@ -138,7 +138,7 @@ def places(node: onnx.NodeProto, inputs: Inputs) -> float:
     return first(node, inputs) * max(1, inputs[0].ndim if inputs[0] is not None else 1)
 
 
-# Operators that move elements: how many inputs hold these; others say where to.
+# Operators that move elements: how many inputs hold the elements; further inputs say where they go.
 MOVES: dict[str, tuple[Size, int]] = {
     **dict.fromkeys(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Cast"),
                     (first, 1)),

@@ -107,7 +107,7 @@ def value_of(attribute: onnx.AttributeProto) -> Any:
 def from_onnx_ir(node: Any) -> Any:
     """An onnx-ir node as a NodeProto without the names of values; anything else as it is.
 
-    onnx_ir is not imported: none of its nodes exist before someone else has imported it.
+    onnx_ir is not imported: its nodes cannot exist before other code has imported it.
     """
     ir: Any = sys.modules.get("onnx_ir")
     kind: Any = getattr(ir, "Node", ())  # another thread may still be importing it
@@ -244,7 +244,7 @@ def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
 
 
 def texts_of(proto: Any) -> Iterator[str | bytes]:
-    """Every name and other text in a proto. protobuf returns those that are not UTF-8 as bytes."""
+    """Every name and other text in a proto. protobuf returns text that is not UTF-8 as bytes."""
     for field, value in proto.ListFields():
         values = [value] if isinstance(value, (str, bytes)) or hasattr(value, "ListFields") else value
         if field.type == field.TYPE_STRING:

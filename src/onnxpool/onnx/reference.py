@@ -105,7 +105,7 @@ class Evaluator(ReferenceEvaluator):
         Functions that a GraphProto calls.
     verbose : int
     new_ops : list of type, optional
-        Further operators, which take precedence over those of onnxpool.
+        Further operators, which take precedence over onnxpool's.
     **options
         Further options of the installed ReferenceEvaluator.
 

@@ -98,7 +98,8 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
 
 
 cdef str make_theirs(Kernel kernel, const OrtKernelInfo* info):
-    """Make onnxruntime's own operator for a node. The result is why it has none for this version and element type."""
+    """Make onnxruntime's own operator for a node. Return the reason if it has none for this version and element
+    type."""
     cdef OrtApi api = kernel.api
     cdef OrtOpAttr* attributes[MOST_ATTRIBUTES]
     cdef const char* constraints[MOST_PORTS]

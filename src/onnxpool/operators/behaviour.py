@@ -174,7 +174,7 @@ class Whole(Reducing):
 
 
 def results_of(name: str) -> list[str]:
-    """The dtypes of means of a dtype: its own, unless it is bool, and those of larger floats."""
+    """The dtypes that means of a dtype can have: its own, unless it is bool, and larger floats."""
     row = DTYPES[name]
     least = DTYPES["float32"] if not row.digits else row
     larger = [one.name for one in DTYPES.values()
@@ -183,7 +183,7 @@ def results_of(name: str) -> list[str]:
 
 
 class Mean(Reducing):
-    """An operator that takes means, along named axes also those of integers."""
+    """An operator that takes means; along named axes, also means of integers."""
 
     __slots__ = ()
     reduces = "mean"

@@ -78,7 +78,7 @@ def values_by_dim(version: Version, known: Sequence[Hashable], kernel_shape: Any
 
 
 def check_dims(label: str, name: str, dims: Any, known: Any, owner: str = "X") -> None:
-    """Refuse names that are not those of dimensions, no name at all, and names given twice."""
+    """Refuse names of no dimension, an empty list of names, and repeated names."""
     for dim in dims:
         if dim not in known:
             raise PoolError(f"{label}: {name} names {dim!r}, but {owner} has {listed(known)}; pass some of these",
