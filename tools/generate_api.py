@@ -227,7 +227,7 @@ class Operator:
 
     @property
     def constructor(self) -> list[Parameter]:
-        """The parameters of the class. Those by position come first."""
+        """The parameters of the class. Positional parameters come first."""
         attributes = [name for name in self.attributes if name not in self.required]
         ours = [name for name in self.ours if name not in OF_CALLS]
         return [self.parameter(name) for name in (*self.required, *attributes, *ours)]
@@ -280,7 +280,7 @@ class Operator:
         return filled(f"def {self.function}(", declared, f") -> {result}:{body}")
 
     def overloads(self) -> Iterable[str]:
-        """Overloads for type checkers: arrays keep their dtype, and `out` has that of the result."""
+        """Overloads for type checkers: arrays keep their dtype, and `out` has the result's dtype."""
         own = "F" if self.averages else "T"
         pairs = [(f"NDArray[{own}]", "None = None", f"NDArray[{own}]"), ("ArrayLike", "NDArray[T]", "NDArray[T]"),
                  ("ArrayLike", "None = None", "Array")]

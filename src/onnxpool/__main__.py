@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments. Default is those of the process.
+        Arguments. By default, the arguments of the process.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = show_warning
             try:
                 return run(argv)
-            finally:  # also after a text of --help
+            finally:  # including after --help
                 sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has left
         silence()

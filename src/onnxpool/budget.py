@@ -123,7 +123,7 @@ def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) 
     Returns
     -------
     context manager
-        Context manager that yields None. It can be entered repeatedly, also within its own block and by several threads
+        Context manager that yields None. It can be entered repeatedly, even within its own block and by several threads
         or tasks at the same time, and it can decorate a function.
 
     Raises

@@ -249,7 +249,7 @@ def from_dlpack(obj):
 
     See Also
     --------
-    numpy.from_dlpack : The same in NumPy, which has no bfloat16.
+    numpy.from_dlpack : NumPy's function, which does not support bfloat16.
 
     Examples
     --------

@@ -144,7 +144,7 @@ def num_threads(n: int) -> AbstractContextManager[int]:
     Returns
     -------
     context manager
-        Context manager that yields the number. It can be entered repeatedly, also within its own block and by several
+        Context manager that yields the number. It can be entered repeatedly, even within its own block and by several
         threads or tasks at the same time, and it can decorate a function.
 
     Raises

@@ -1,4 +1,4 @@
-"""The examples of docs/reference/decisions.md hold, and each decision without an example is named by a test of operators.
+"""Examples in docs/reference/decisions.md hold, and a test of operators names each decision without an example.
 
 The numbers of most examples are those of cases of the conformance suite, with which tests/onnx/test_decision_files.py
 compares the library.

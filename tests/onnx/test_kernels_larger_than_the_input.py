@@ -1,4 +1,4 @@
-"""D10, kernels larger than the padded input: the table of docs/reference/decisions.md holds, and every entry point agrees."""
+"""D10, kernels larger than the padded input: the table in docs/reference/decisions.md holds, all entry points agree."""
 
 import itertools
 import re

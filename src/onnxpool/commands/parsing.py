@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         """The words in an order that argparse can parse: options joined with their values, then operands."""
         options: list[str] = []
         operands: list[str] = []
-        unfinished: list[str] | None = None  # the list whose last word ends in a value that may continue
+        unfinished: list[str] | None = None  # a list that goes on after this word
         position = 0
         while position < len(words):
             word = words[position]

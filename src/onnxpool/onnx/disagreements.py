@@ -1,7 +1,7 @@
 """
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
-onnxpool's own answers, with the reasons, are in docs/reference/decisions.md. Rows about kernels, and all about tract and
+docs/reference/decisions.md has onnxpool's own answers, with reasons. Rows about kernels, and all about tract and
 onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagreements.py` writes them to
 disagreements.json, as conjunctions of `CONDITIONS`. The others describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
 2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the
