@@ -130,8 +130,27 @@ def test_the_readme_tells_the_times_of_arrays() -> None:
     for task, time, others in told:
         for one in others.split(", "):
             package, _, times = one.rpartition(" ")
-            assert rows[known[task]][package] == times, task
+            assert f"{rows[known[task]][package]}x" == times, task
         assert rows[known[task]]["onnxpool"] == time, task
+
+
+def test_the_readme_tells_the_results_of_the_conformance_suite() -> None:
+    """They are as in docs/conformance.md, which `tools/run_conformance.py` writes, for the tier `spec`."""
+    page, readme = ((ROOT / path).read_text() for path in ("docs/conformance.md", "README.md"))
+    (cases,) = set(re.findall(r"^\| runtime \| spec \((\d+)\) \|", page, re.MULTILINE))
+    assert f"Of {cases} [cases that the specification decides]" in " ".join(readme.split())
+    for runtime in ("onnxpool", "onnxruntime"):
+        version, passed = re.findall(rf"^\| {runtime} (\S+) \| (\d+)", page, re.MULTILINE)[0]
+        name = runtime if runtime == "onnxpool" else f"{runtime} {version}"
+        assert f"{name} passes {passed}" in readme
+
+
+def test_the_readme_tells_how_long_builds_and_tests_take_as_contributing_does() -> None:
+    """Times of builds and tests are in both files, because both are read first."""
+    readme, contributing = (" ".join((ROOT / page).read_text().split()) for page in ("README.md", "CONTRIBUTING.md"))
+    told = re.findall(r"(\d+ to \d+) minutes", readme)
+    assert len(told) == 2
+    assert all(times in contributing for times in told)
 
 
 def test_the_index_names_all_pages() -> None:
