@@ -48,6 +48,7 @@ KEYWORDS = {
     "project/contributing": "run tests build time compile code style lint commit message pull request simd avx2 avx512 "
                             "kernel loop change contribute compiler",
     "project/index": "license licence copyright security report vulnerability",
+    "reference/decisions": "kernel larger than padded input undefined behaviour unspecified ambiguous specification",
     "reference/porting": "torch pytorch tensorflow keras migrate equivalent different replace",
     "start/numpy": "numpy maxpool maxpooling avgpool moving rolling sliding window maximum average mean median "
                    "variance sum gradient backward autograd gpu cuda not supported missing",

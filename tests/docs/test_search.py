@@ -48,6 +48,7 @@ QUESTIONS = {
     "maxunpool output size": "generated/operators/MaxUnpool",
     "roialign half pixel": "generated/operators/RoiAlign",
     "kernel larger than input": "reference/decisions",
+    "specification ambiguous": "reference/decisions",
     "global average pool keepdims": "generated/operators/GlobalAveragePool",
     "maxpool numpy": "start/numpy",
     "sliding window maximum": "reference/array_peers",
