@@ -163,6 +163,30 @@ def test_the_index_names_all_pages() -> None:
     assert sorted(page for page in listed if page.endswith("/index.md")) == folders
 
 
+def kinds_of_pages() -> dict[str, str]:
+    """The kind of each page that docs/README.md lists: the title of its section, or the word before a colon."""
+    text, kinds = (ROOT / "docs" / "README.md").read_text(), {}
+    for title, section in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL):
+        for page, words in re.findall(r"^\| \[[^]]*\]\(([^)]*\.md)\) \| (.*) \|$", section, re.MULTILINE):
+            kinds[page] = words.partition(":")[0].lower() if title == "Project" else title.lower()
+    return kinds
+
+
+def test_pages_have_a_kind_and_only_references_are_long() -> None:
+    """Folders have pages of one kind, except for project/, and pages other than references at most 1,500 words."""
+    folders = {"start": "tutorials", "howto": "how to", "concepts": "concepts", "reference": "reference"}
+    kinds = kinds_of_pages()
+    assert set(kinds.values()) == {"tutorials", "how to", "concepts", "concept", "reference"}
+    included = {"README.md", "index.md", "project/index.md", "project/changelog.md", "project/contributing.md"}
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        page = path.relative_to(ROOT / "docs")
+        if page.parts[0] in ("generated", "_site", "_templates") or page.as_posix() in included:
+            continue
+        kind = kinds.get(page.as_posix()) or folders[page.parts[0]]
+        assert page.name == "index.md" or kind == folders.get(page.parts[0], kind), page
+        assert kind == "reference" or len(path.read_text().split()) <= 1500, page
+
+
 def test_the_page_on_compatibility_says_what_is_public() -> None:
     """The page lists all public names and no others; tab completion offers the same."""
     text = (ROOT / "docs" / "compatibility.md").read_text()
