@@ -138,7 +138,7 @@ def sections(schema: Any) -> Iterator[str]:
             news = list(changes(schema.versions[place - 1], version))
             old = schema.versions[place - 1].since
             yield (f"New since version {old}: {'; '.join(news)}." if news else
-                   f"The calls and results are those of version {old}: ONNX changed only the text.")
+                   f"Calls and results are as in version {old}: ONNX changed only the text.")
         if version.attributes:
             yield "\n".join(table(("attribute", "type", "values", "default", "meaning"), (
                 (f"`{name}`", kind.type, allowed(kind), default(kind),

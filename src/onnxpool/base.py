@@ -311,8 +311,8 @@ class Operator(Frozen):
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, with the dtype of `x` in native byte order. Its memory order is that of `x`; with axes it is
-            C-contiguous.
+            The result, with the dtype of `x` in native byte order. It has the memory order of `x`, or is C-contiguous
+            with axes.
 
         Raises
         ------

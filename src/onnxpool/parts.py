@@ -107,7 +107,7 @@ class Part(Frozen):
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            Part of the result, with the same bits as in the whole result. Indices refer to the whole of X.
+            Part of the result, with the same bits as in the whole result. Indices refer to all of X.
         """
         result = self._plan(x, *inputs, out=out, num_threads=num_threads)
         if self._renumbering is not None:

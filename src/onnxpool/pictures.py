@@ -123,7 +123,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def around(cls, whole: tuple[int, int], part: tuple[int, int], most: int) -> Cut:
-        """The numbers of a whole, or those of a part and its neighbours if these are too many."""
+        """The numbers of a whole, or of a part and its neighbours if the whole has too many."""
         low, high = whole
         if high - low > most:
             low, high = max(low, part[0] - 1), min(high, max(part[1], part[0] + 1) + 1)

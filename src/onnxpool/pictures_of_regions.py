@@ -75,7 +75,7 @@ class Region(NamedTuple):
 
 
 class RegionPicture(NamedTuple):
-    """The picture of a region. If no regions are given, it is the whole of the first image."""
+    """The picture of a region. If no regions are given, it is the whole first image."""
 
     lines: tuple[str, ...]
     region: Region

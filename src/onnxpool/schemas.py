@@ -28,7 +28,7 @@ class Version(NamedTuple):
     attributes: dict[str, Attribute]
     dtypes: tuple[str, ...]
     outputs: int
-    implied: dict[str, Any]  # the values of attributes that are left out, and of those that the version lacks
+    implied: dict[str, Any]  # the values of attributes that are left out or that the version lacks
 
     @property
     def label(self) -> str:

@@ -134,7 +134,7 @@ def is_option(word: str) -> bool:
 
 
 def takes(nargs: int | str | None, word: str) -> bool:
-    """Whether a word is the value of the option before it. `nargs` tells whether that value is optional."""
+    """Whether a word is the value of the option before it. `nargs` says whether that value is optional."""
     if nargs == "?":
         return NUMBERS.fullmatch(word) is not None or word.lower() in SWITCHED
     return not is_option(word)

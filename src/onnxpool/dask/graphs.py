@@ -134,7 +134,7 @@ class Reads(NamedTuple):
     """The pieces that one chunk of a result reads along an axis of the input."""
 
     place: int  # number of the chunk
-    result: Range  # its position in the result, or that of an earlier chunk with the same windows
+    result: Range  # its position in the result, or an earlier chunk's with the same windows
     pieces: list[Piece]
     sizes: Shape  # of the pieces
 

@@ -44,7 +44,7 @@ def room(axis: Axis) -> int:
 
 def differ(pairs: Sequence[tuple[Axis, Axis]]) -> bool:
     """
-    For each pair of axes, whether windows or divisors along the first differ from those along the second.
+    For each pair of axes, whether windows or divisors differ between the two.
 
     If a window is empty along one axis, the others do not matter, because results of empty windows are not compared.
     """

@@ -116,7 +116,7 @@ def opsets_of(name: str) -> dict[str, set[int]]:
 
 
 def behaviour_rows(runtime: str, related: Mapping[str, Disagreement]) -> Iterator[Disagreement]:
-    """The derived rows about results. A row that a related runtime has too has the text of that row."""
+    """The derived rows about results. If a related runtime has the same row, its text is used."""
     for number, row in enumerate(DERIVED[runtime]["rows"], 1):
         when = tuple(row["when"])
         conditions = ", ".join(sorted(when, key=lambda each: each.startswith(WITHOUT)))

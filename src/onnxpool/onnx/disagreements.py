@@ -105,7 +105,7 @@ def ort_plain(case: Case) -> bool:
 
 
 def ort_block() -> int:
-    """The channels of onnxruntime's blocks: as many float32 as the largest register of this processor holds."""
+    """The channels of onnxruntime's blocks: as many float32 numbers as this processor's largest register holds."""
     return 16 if "x86_v4" in available() else 8
 
 
@@ -251,8 +251,8 @@ def reference_mistakes_infinity(case: Case) -> bool:
     """
     Whether the reference's Indices are wrong for a window full of inf, or of -inf, in its code for unit strides.
 
-    It replaces infinities by the largest finite numbers, and padding by the minimum of the window, before it looks for
-    the maximum: of inf, padding is chosen, and of -inf, the first element.
+    It replaces infinities with the largest finite numbers, and padding with the minimum of the window, before it looks
+    for the maximum: of inf, padding is chosen, and of -inf, the first element.
     """
     return case.operator.return_indices and case.unit and reference_misplaces(case, infinities=True)
 
@@ -430,12 +430,12 @@ def ort_refuses_merged(case: Case) -> bool:
 
 
 def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
-    """The windows of each axis, and those of onnxruntime with merged pads; empty if it does not merge them."""
+    """The windows of each axis, with the node's pads and with onnxruntime's merged ones; empty if it merges none."""
     return merged_axes(case) if ort_merges(case) and not ort_refuses_merged(case) else []
 
 
 def merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
-    """The windows of each axis, and those with the pads of the Pad before the pool."""
+    """The windows of each axis, without and with the pads of the Pad before the pool."""
     zeros, rank = case.around.zeros, len(case.axes)
     pairs = []
     for i, axis in enumerate(case.axes):
@@ -485,7 +485,7 @@ def ort_forgets_zeros(case: Case) -> bool:
 
 
 def ort_fuses(case: Case) -> bool:
-    """Whether onnxruntime replaces a mean between DequantizeLinear and QuantizeLinear by QLinearAveragePool."""
+    """Whether onnxruntime replaces a mean between DequantizeLinear and QuantizeLinear with QLinearAveragePool."""
     before, after = case.around.before, case.around.after
     if before is None or after is None or case.around.readers != 1:
         return False

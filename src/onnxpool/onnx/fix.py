@@ -318,7 +318,7 @@ class NodeFix:
     changes : list of str
         The nodes that replace it, as text. Empty if it stays as it is.
     fixed, remaining : list of dict
-        Disagreements that the rewriting settled, and those that remain, as in `NodeCheck`.
+        Disagreements that the rewriting settled, and disagreements that remain, as in `NodeCheck`.
     reasons : list of str
         Why not all could be settled.
     """
@@ -374,7 +374,7 @@ class Target(NamedTuple):
         return sum(not row.before for row in rows), sum(bool(row.before) for row in rows)
 
     def exposes(self, state: State, way: State) -> bool:
-        """Whether a runtime that a way helps still disagrees about the node for other reasons."""
+        """Whether a runtime with a settled disagreement still disagrees about the node for other reasons."""
         left = self.rows(way.case)
         names = {row.name for row in left}
         settled = {row.runtime for row in self.rows(state.case) if row.name not in names}
@@ -639,7 +639,7 @@ def is_misjudged(found: Found) -> bool:
 
 
 def is_consistent(model: onnx.ModelProto) -> bool:
-    """Whether the shapes that a model declares are those that onnx's inference predicts."""
+    """Whether a model declares the shapes that onnx's inference predicts."""
     try:
         onnx.shape_inference.infer_shapes(without_weights(model), check_type=True, strict_mode=True)
     except Exception:  # the exceptions of the onnx package have no common base
@@ -648,7 +648,7 @@ def is_consistent(model: onnx.ModelProto) -> bool:
 
 
 def binary_content(path: str | Path, model: onnx.ModelProto) -> bytes:
-    """The bytes of a model's file, which must be those of protobuf: models can also be stored as text."""
+    """The bytes of a model's file, in protobuf's binary format: models can also be stored as text."""
     with open(path, "rb") as file:
         data = file.read()
     try:
@@ -661,7 +661,7 @@ def binary_content(path: str | Path, model: onnx.ModelProto) -> bytes:
 
 def best_results(model: onnx.ModelProto, found: Sequence[Found], target: Target,
                  opsets: Sequence[int]) -> tuple[list[Result], int | None]:
-    """What becomes of each node, and the opset if another one of these leaves fewer disagreements."""
+    """What becomes of each node, and the new opset, if one of these opsets leaves fewer disagreements."""
     names = {str(text) for text in texts_of(model)}
     plain = best = [fixed_node(each, names, target, None) for each in found]
     moved = None

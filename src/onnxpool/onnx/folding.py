@@ -162,14 +162,14 @@ SIZES: dict[str, Size] = {**{name: size for name, (size, _) in MOVES.items()}, *
 
 class Folder:
     """
-    Replaces nodes of a model by constants.
+    Replaces nodes of a model with constants.
 
     Results are remembered, because nodes are met again after each inference of shapes.
 
     Attributes
     ----------
     inputs : dict of int to dict of int to ndarray
-        Known inputs of each pooling node: by the number of the node, and that of the input.
+        Known inputs of each pooling node, by the numbers of the node and the input.
     """
 
     def __init__(self, opset: int) -> None:

@@ -136,7 +136,7 @@ def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes, each followed by those in its bodies."""
+    """The nodes, each followed by the nodes in its bodies."""
     for node in nodes:
         yield node
         for body in bodies(node):
@@ -211,7 +211,7 @@ def canonical(proto: Proto) -> Proto:
     """The model, graph, function or node in a form that ReferenceEvaluator supports, copied if it must change.
 
     ReferenceEvaluator knows neither the domain "ai.onnx" nor default values of functions' attributes nor overloads, and
-    requires functions to precede those that call them.
+    requires functions to precede their callers.
     """
     if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
         return proto

@@ -1,8 +1,9 @@
 """
 Inference of the dtypes and shapes that reach the pooling nodes of a model.
 
-onnxpool infers the results of pooling nodes, and onnx those of other nodes. For pooling, onnx's own inference counts
-windows that no runtime computes, and supports neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
+onnxpool infers the results of pooling nodes, and onnx the results of other nodes. For pooling, onnx's own inference
+counts windows that no runtime computes, and supports neither com.microsoft nor the first versions of LpPool and
+GlobalLpPool.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

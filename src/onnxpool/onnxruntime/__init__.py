@@ -149,7 +149,7 @@ def release_of_onnxruntime() -> tuple[int, ...]:
 
 
 def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
-    """Switch off optimisers, in addition to those that are already switched off."""
+    """Switch off optimisers, in addition to the ones that are already off."""
     before = entry(session_options, SWITCHED_OFF) or ""
     names = dict.fromkeys([*filter(None, before.split(";")), *optimisers])
     if names:

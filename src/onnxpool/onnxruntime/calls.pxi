@@ -8,7 +8,7 @@ cdef class Kernel:
     cdef object record
     cdef object counting  # the lock of the record's counters: threads may run the same session at once
     cdef OrtOp* theirs  # onnxruntime's own operator, if it is preferred and exists
-    cdef set refused  # shapes for which that failed, but onnxpool's did not
+    cdef set refused  # shapes for which it failed, but onnxpool's did not
 
     def __dealloc__(self):
         if self.theirs != NULL:

@@ -145,7 +145,7 @@ class Reducing(kernels.RecentCall, OneResult):
                                 self.label, error.attribute, value=error.value) from None
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
-        """The additional dtypes, beyond those of ONNX, that are accepted with `axes`."""
+        """The dtypes beyond ONNX that are accepted with `axes`."""
         return ()
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
@@ -198,7 +198,7 @@ class Mean(Reducing):
         name, given = dtype_name(dtype), dtype_name(self.dtype)
         allowed = results_of(name)
         if given not in allowed:
-            raise PoolTypeError(f"{self.label}: dtype={given} cannot be that of a mean of {name}, only "
+            raise PoolTypeError(f"{self.label}: dtype={given} cannot be the dtype of a mean of {name}, only "
                                 f"{', '.join(allowed)}; cast the result", self.label, "dtype", value=given)
 
 
@@ -255,7 +255,7 @@ class Norm(Reducing):
 
 
 class QuantisedMean(Reducing):
-    """An operator that takes means of quantised elements in the manner of onnxruntime."""
+    """An operator that takes means of quantised elements as onnxruntime does."""
 
     __slots__ = ()
     quantised = True
