@@ -45,7 +45,7 @@ def resolved(text: str, folder: Path, page: Path) -> str:
         if path.is_relative_to(DOCS) and path.suffix == ".md":
             return Path(os.path.relpath(path, page.parent)).as_posix()
         if not path.exists():
-            return written  # which the build reports
+            return written  # the build reports it
         if path.is_relative_to(DOCS):
             return Path(os.path.relpath(path, page.parent)).as_posix()
         return f"{HOME}/{'tree' if path.is_dir() else 'blob'}/main/{place}"

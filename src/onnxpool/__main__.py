@@ -73,7 +73,7 @@ def run(argv: Sequence[str] | None) -> int:
 
 def refuse(reason: str) -> int:
     """Print on one line why the command failed."""
-    with suppress(OSError, ValueError):  # of a reader that has left
+    with suppress(OSError, ValueError):  # the reader has left
         print_lines(f"onnxpool: {reason}", file=sys.stderr)
     return CANNOT
 

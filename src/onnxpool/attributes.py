@@ -48,7 +48,7 @@ def shown(value: object) -> str:
 
 def integer(where: Place, value: Any, minimum: int) -> int:
     """A value as an int, if it is an integer in [minimum, 2^63 - 1]."""
-    if type(value) is not int:  # most are, and calls come here
+    if type(value) is not int:  # most values are, and calls check them here
         value = scalar(value)
     if not is_integer(value):
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "

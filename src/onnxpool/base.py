@@ -102,7 +102,7 @@ class Operator(Frozen):
     _optional: ClassVar[dict[str, Any]]  # the defaults of the arguments that may be left out
 
     _given: tuple[tuple[str, Any], ...]
-    _values: dict[str, Any]  # of all attributes: as given, by default, or as implied by a version that lacks them
+    _values: dict[str, Any]  # all attributes: given, default, or implied by a version that lacks them
     _version: schemas.Version
     _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which holds the operator
     _shapes: Any  # the pools of plain arrays by shape, once there are any
@@ -343,7 +343,7 @@ registry: dict[str, type[Operator]] = {}  # operator classes by name
 
 
 def registered(cls: Kind) -> Kind:
-    """Register the class of an operator, which has the name of its rows in the table of versions."""
+    """Register the class of an operator under its name in the table of versions."""
     cls._schema = schemas.ALL_SCHEMAS[cls.__name__]
     code = cls.__init__.__code__
     cls._optional = {**dict(zip(code.co_varnames[1:code.co_argcount], cls.__init__.__defaults__ or (), strict=True)),
@@ -376,7 +376,7 @@ def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> P
         return operator._make_plan(shape, dtype)
 
 
-further_caches: list[Any] = []  # of modules that need not be imported
+further_caches: list[Any] = []  # caches of modules that need not be imported
 
 
 def clear_caches() -> None:

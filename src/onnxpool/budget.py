@@ -18,7 +18,7 @@ class Limits(NamedTuple):
     max_work: float = math.inf
 
     def and_(self, other: "Limits") -> "Limits":
-        """The tighter ones of both."""
+        """The tighter limits of both."""
         return Limits(min(self.max_output_bytes, other.max_output_bytes), min(self.max_work, other.max_work))
 
 
@@ -72,7 +72,7 @@ def set_limits(*, max_output_bytes: int | None = None, max_work: int | None = No
     """
     Set the limits on every call of the process, for untrusted attributes and data.
 
-    `limits` describes them. These replace the ones that an earlier call of this function set.
+    `limits` describes them. They replace the limits set by an earlier call of this function.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def in_force() -> Limits:
 
 
 def check(label: str, name: str, shape: tuple[int, ...], need: Need, limits: Limits) -> None:
-    """Refuse a call that needs more than the limits allow. Its array `name`, of this shape, takes that."""
+    """Refuse a call that needs more than the limits allow. The error names the array `name`, of this shape."""
     if need.output_bytes <= limits.max_output_bytes and need.work <= limits.max_work:
         return
     for limited, needed, limit, unit in zip(Limits._fields, need, limits, ("bytes of results", "steps of work"),

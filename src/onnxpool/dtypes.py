@@ -61,6 +61,6 @@ TABLE = (
 DTYPES = {dtype.name: dtype for dtype in TABLE}
 FLOATS = tuple(dtype.name for dtype in TABLE if dtype.digits)
 SIGNED = tuple(name for name in DTYPES if name.startswith("int"))
-BYTES = tuple(f"{sign}int8" for sign in ("", "u"))  # of quantised tensors
+BYTES = tuple(f"{sign}int8" for sign in ("", "u"))  # dtypes of quantised tensors
 MOMENTS = "mM"  # NumPy's kinds of timedelta64 and datetime64, which are stored as int64
 EXACT = {dtype.name: dtype.exact for dtype in TABLE if dtype.exact}

@@ -45,7 +45,7 @@ def unfit(function: Callable[..., Any], arguments: Sequence[Any], given: dict[st
         function(*arguments, **given)
     except TypeError as error:
         return refused(function, function.__name__, len(arguments), given, error)
-    except NotImplementedError:  # by the body, as only C can give an argument twice
+    except NotImplementedError:  # raised by the body, because only C can pass an argument twice
         return PoolTypeError(f"{function.__name__}: an argument is given twice; pass it once", function.__name__)
     raise AssertionError(f"onnxpool: {function.__name__} has a body")
 

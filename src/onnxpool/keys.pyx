@@ -173,7 +173,7 @@ cdef class Function:
     cdef VectorCall vectorcall
     cdef object cls, function
     cdef tuple parameters, defaults  # some are `required`
-    cdef tuple names                 # of the attributes
+    cdef tuple names                 # names of the attributes
     cdef int[MOST_PARAMETERS] attributes, inputs  # their places among the parameters
     cdef Py_ssize_t placed           # parameters that can be given by position
     cdef Py_ssize_t count, taken     # inputs, and parameters without `out` and `num_threads`

@@ -50,8 +50,8 @@ class Style(NamedTuple):
     fill: str = ""
     stroke: str = ""
     dash: str = ""
-    weight: float = 1  # of the stroke
-    size: int = 11  # of letters
+    weight: float = 1  # weight of the stroke
+    size: int = 11  # size of letters
     anchor: str = "start"  # the point of a text whose position is given
     bold: bool = False
 

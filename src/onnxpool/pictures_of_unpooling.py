@@ -45,7 +45,7 @@ NAMES = {
 }
 ARRIVED = {**NAMES, "element": "where an element goes", "unread": "0, as no element goes there"}
 ADDRESSED = ("element", "unread")  # kinds of cells that indices address
-MOST_NUMBERS = 100  # which fit in a cell
+MOST_NUMBERS = 100  # numbers below it fit in a cell
 
 
 class UnpoolPicture(NamedTuple):
@@ -53,7 +53,7 @@ class UnpoolPicture(NamedTuple):
 
     lines: tuple[str, ...]
     axes: tuple[tuple[int, Axis], ...]  # each with its number; the windows of the max-pool that is undone
-    sizes: tuple[int, ...]  # of the result
+    sizes: tuple[int, ...]  # sizes of the result
     planes: int
     places: Array | None  # where each element of X goes, as a flat index
 

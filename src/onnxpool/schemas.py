@@ -21,7 +21,7 @@ QUANTISED_INPUTS = ("X", "x_scale", "x_zero_point", "y_scale", "y_zero_point")
 
 
 class Version(NamedTuple):
-    """One version of an operator, with everything that depends on the version."""
+    """A version of an operator, with everything that depends on it."""
 
     operator: str
     since: int

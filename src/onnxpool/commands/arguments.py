@@ -83,11 +83,12 @@ exit status:
 
 FIX = """
 Rewrite the pooling nodes of an ONNX model so that runtimes agree about them,
-and write the model to FILE.onnx. ceil_mode and SAME_* become pads, padding that
-counts becomes a Pad, and a runtime's missing versions become others.
+and write the model to FILE.onnx. ceil_mode and SAME_* become pads, padding
+that counts becomes a Pad, and a runtime's missing versions become others.
 
-A node is rewritten only if every window keeps its elements and its divisor, so that maxima keep their bits, and means
-and norms their error bounds. Otherwise it stays as it is, and the reason is shown. Everything else in the file stays
+A node is rewritten only if every window keeps its elements and its divisor, so
+that maxima keep their bits, and means and norms their error bounds. Otherwise
+it stays as it is, and the reason is shown. Everything else in the file stays
 the same, byte for byte.
 """
 FIX_END = """
@@ -135,7 +136,8 @@ of at least one and up to 25 calls within 0.2 s. If onnxruntime is installed, it
 runs the same nodes, each in a session of its own with the same number of
 threads.
 
-Inputs are given or generated as in `onnxpool run`. Without MODEL, time the ResNet-50 that the onnx package ships.
+Inputs are given or generated as in `onnxpool run`. Without MODEL, time the
+ResNet-50 that the onnx package ships.
 """
 BENCH_END = """
 examples:
@@ -296,7 +298,7 @@ def add_fix(fix: Parser) -> None:
     fix.add_argument("output", metavar="FILE.onnx", help="the file to write")
     fix.add_argument("--runtime", action="append", default=[], metavar="NAME[=VERSION]",
                      help="rewrite only what this runtime needs: onnxruntime, openvino, reference or inference; can be "
-                          "repeated (default: all of them, and no ceil_mode and auto_pad)")
+                          "repeated (default: all runtimes, without ceil_mode and auto_pad)")
 
 
 def add_supported(supported: Parser) -> None:

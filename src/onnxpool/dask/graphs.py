@@ -61,7 +61,7 @@ def plan_of(x: Any, op: Operator) -> ReducingPlan:
 
 
 def check_known(label: str, x: Any) -> None:
-    """Refuse dask arrays of unknown shape, and types of chunks, such as masked arrays."""
+    """Refuse dask arrays of unknown shape, and unsupported types of chunks, such as masked arrays."""
     for axis, size in enumerate(x.shape):
         if math.isnan(size):
             raise PoolError(f"{label}: chunk sizes along axis {axis} are unknown; call x.compute_chunk_sizes() first",
@@ -136,7 +136,7 @@ class Reads(NamedTuple):
     place: int  # number of the chunk
     result: Range  # its position in the result, or an earlier chunk's with the same windows
     pieces: list[Piece]
-    sizes: Shape  # of the pieces
+    sizes: Shape  # sizes of the pieces
 
 
 def reads(plan: ReducingPlan, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:

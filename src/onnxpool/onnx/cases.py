@@ -85,7 +85,7 @@ class Case(NamedTuple):
     """The known facts of a pooling node, without `shape` and `dtype` if its model leaves them open."""
 
     operator: Operator
-    inputs: tuple[bool, ...]  # whether each has a name; optional ones may have an empty one
+    inputs: tuple[bool, ...]  # whether each input has a name; optional inputs may have an empty one
     dtype: str | None = None
     shape: tuple[int | str, ...] | None = None
     axes: tuple[Axis, ...] = ()  # the windows of each axis; None if a size is unknown

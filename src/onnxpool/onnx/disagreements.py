@@ -604,7 +604,7 @@ DISAGREEMENTS = (
     Disagreement(
         "reference-unit-indices", REFERENCE, MAXIMUM, reference_counts_otherwise,
         "returns wrong Indices if strides and dilations are 1: it counts from 0 in each channel, ignores "
-        "storage_order, and takes the sizes of the output for those of the kernel"),
+        "storage_order, and takes output sizes for kernel sizes"),
     Disagreement(
         "reference-unit-int8", REFERENCE, MAXIMUM, lambda case: case.unit and case.rank == 2 and case.dtype == "int8",
         "pads with NaN, which int8 cannot represent, even if pads are 0"),

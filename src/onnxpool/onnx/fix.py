@@ -48,7 +48,7 @@ MARK = "onnxpool fix: "  # begins the doc_string that tells nodes apart while sh
 PADS, PAD_OF_BFLOAT16 = 2, 13  # the first opsets whose Pad has pads and a value, and takes bfloat16
 CONSTANT_OF_BYTES = 9  # the first opset whose Constant can be of any dtype
 MOST_COMPARED = 2**16  # windows of an axis that reach into padding, which are compared one by one
-DECLARED = ("the model declares the sizes that onnx's shape inference predicts, and not those that runtimes compute; "
+DECLARED = ("the model declares the sizes that onnx's shape inference predicts, not the sizes that runtimes compute; "
             "remove its value_info and the sizes of its outputs first")
 LARGEST_PAD = 2**16  # elements along an axis that a Pad may add: it takes memory, unlike the pads of a pool
 MEANS, MAXIMA = AVERAGE + QLINEAR, MAXIMUM + NHWC
@@ -72,8 +72,8 @@ class State(NamedTuple):
     node: onnx.NodeProto
     before: tuple[onnx.NodeProto, ...]
     case: Case
-    opset: int  # of the default domain
-    names: Collection[str]  # which the model uses
+    opset: int  # opset of the default domain
+    names: Collection[str]  # names that the model uses
     constant: Callable[[str], Array | None]  # the value of an input of the node, by its name in the operator
 
     @property
@@ -575,7 +575,8 @@ def fix_model(path: str | Path, wanted: Filter = Filter()) -> Fixed:  # noqa: B0
     path : path_like
         Model file. External files with weights need not be present.
     wanted : Filter
-        Selection of disagreements. By default, those about all runtimes, unless they show only with unusual values.
+        Selection of disagreements. By default, disagreements of all runtimes, unless they show only with unusual
+        values.
 
     Returns
     -------

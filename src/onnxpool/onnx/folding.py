@@ -22,9 +22,9 @@ OPAQUE = "onnxpool.survey"  # a domain that onnx does not know, to which pooling
 FOLDED = "folded by onnxpool"  # the description of constants that replace nodes
 
 MOST_EVALUATIONS = 5000  # different nodes of a model; each takes less than a millisecond
-MOST_ELEMENTS = 2**18  # of all constants that replace nodes
+MOST_ELEMENTS = 2**18  # elements of all constants that replace nodes
 MOST_READ = 8 * LARGEST_KEPT  # elements of all inputs of a node
-KINDS = "biuf"  # of NumPy's dtypes
+KINDS = "biuf"  # kinds of NumPy dtypes
 
 
 class Value(NamedTuple):
@@ -48,7 +48,7 @@ def held_by(source: onnx.TensorProto | onnx.NodeProto) -> list[Value]:
     """The value of a tensor or of a Constant node, or nothing if it is large, not a number, or invalid."""
     try:
         array = constant_of(source)
-    except Exception:  # of the onnx package or NumPy, because a tensor may have any content
+    except Exception:  # the onnx package and NumPy may raise anything, because a tensor may have any content
         return []
     return [] if array is None or array.dtype.kind not in KINDS or array.size > LARGEST_KEPT else [exact(array)]
 

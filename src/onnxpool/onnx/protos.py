@@ -117,7 +117,7 @@ def from_onnx_ir(node: Any) -> Any:
     for attribute in node.attributes.values():
         try:
             proto.attribute.append(ir.to_proto(attribute))
-        except Exception as error:  # of onnx_ir, protobuf or Python, because a value of onnx-ir may have any type
+        except Exception as error:  # from onnx_ir, protobuf or Python, because onnx-ir values may have any type
             value = attribute.value
             raise PoolTypeError(f"{node.op_type}: {attribute.name}={shown(value)} is not a value of the type "
                                 f"{attribute.type.name} that the node declares; change it", node.op_type,

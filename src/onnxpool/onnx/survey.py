@@ -39,7 +39,7 @@ from .surroundings import Surroundings, Wiring, constant_of
 
 VARIABLE_DEFAULTS = 4  # since this IR version, an initializer that is also an input is only a default value
 UNNAMED = "unk__"  # the prefix of onnx's names for sizes that it cannot infer
-MOST_ROUNDS = 20  # of folding; a round suffices for what does not depend on pooling nodes or inference of onnx
+MOST_ROUNDS = 20  # rounds of folding; one suffices unless values depend on pooling nodes or onnx's inference
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
 WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings about them do not depend on sizes
 
@@ -173,7 +173,7 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
         for graph, wiring in zip(graphs_of(work.graph), wirings, strict=False):  # functions are not folded
             wiring.folded = {node.output[0]: value for node in graph.node if node.doc_string == FOLDED
                              and (value := constant_of(node)) is not None}
-        if shapes:  # which optimisers do not know
+        if shapes:  # optimisers do not know these shapes
             for site, plain in zip(sites, survey(model), strict=True):
                 site.wiring = plain.wiring
         return sites

@@ -36,9 +36,9 @@ Values = Mapping[Any, tuple[int, ...]]  # for each dimension a value, or two for
 class LabelledCall(NamedTuple):
     """The operator of a call, whose axes depend on the dimensions of each variable."""
 
-    label: str  # of the operator
+    label: str  # label of the operator
     operator: type[Operator]
-    dims: tuple[Hashable, ...]  # to pool, in the order of attributes
+    dims: tuple[Hashable, ...]  # pooled dimensions, in the order of attributes
     by_dim: dict[str, Values]
     given: dict[str, Any]  # the other arguments of the operator
 
