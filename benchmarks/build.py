@@ -1,8 +1,8 @@
 """
 Build the wheel of a commit for asv: python benchmarks/build.py SOURCE FOLDER.
 
-Only the loops of the best instruction set of this processor are compiled, which are the ones that run, if the commit
-has an option for that.
+If the commit has an option for that, only the loops that run are compiled: those of this processor's best instruction
+set.
 """
 
 import subprocess

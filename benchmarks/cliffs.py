@@ -1,4 +1,4 @@
-"""Cliffs, where a small change of one number changes the time of a call by much: python -m benchmarks.cliffs.
+"""Cliffs, where a small change to one number changes a call's time a lot: python -m benchmarks.cliffs.
 
 From a random pool, one number is swept, such as the kernel or the channels, while the others stay. From one value to
 the next, the time may grow or shrink as much as the elements that are read and written, the results or the taps do,
@@ -35,8 +35,8 @@ OPERATORS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {  # operato
 }
 SWEEPS = {"kernel": range(1, 34), "stride": range(1, 9), "dilation": range(1, 6), "pad": range(4),
           "size": range(5, 70, 3), "channels": (*range(1, 70, 3), 127, 128, 129)}
-OVERHEAD, LEAST = 1.5e-6, 4e-6  # seconds of any call, and those from which on a call may be part of a cliff
-TURN, TURNS = 1e-3, 7  # seconds of a turn, and turns, of which the fastest counts
+OVERHEAD, LEAST = 1.5e-6, 4e-6  # seconds of any call, and minimum seconds of a call in a cliff
+TURN, TURNS = 1e-3, 7  # seconds of a round, and rounds; the fastest counts
 SCALES = np.float32(0.05), np.float32(0.04)
 
 
@@ -59,7 +59,7 @@ class Case(NamedTuple):
         return f"{self.operator} {self.dtype} " + " ".join(f"{name}={getattr(self, name)}" for name in self._fields[2:])
 
     def moved(self, name: str, value: int) -> "Case":
-        """The same with another value of the number that is swept."""
+        """The case with another value of the number that is swept."""
         return self._replace(height=value, width=value + 1) if name == "size" else self._replace(**{name: value})
 
 

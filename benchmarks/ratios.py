@@ -36,7 +36,7 @@ def ratio(above, below):
 
 
 class Bandwidth:
-    """The time of the call divided by that of a copy of as many bytes."""
+    """The time of the call divided by the time to copy as many bytes."""
 
     params = (STREAMS, ["float32", "float16"], LAYOUTS, THREADS)
     param_names = ("workload", "dtype", "layout", "threads")
@@ -52,7 +52,7 @@ class Bandwidth:
 
 
 class Growth:
-    """The time of a large window, a dilated one or one over many axes, divided by that of a simpler one."""
+    """The time of a large window, a dilated one or one over many axes, divided by a simpler window's time."""
 
     params = ([f"{large}/{small}" for large, small in BOUNDS], ["float32", "float16"], LAYOUTS, THREADS)
     param_names = ("workloads", "dtype", "layout", "threads")
@@ -67,7 +67,7 @@ class Growth:
 
 
 class SecondThread:
-    """The time with two threads divided by that with one."""
+    """The time with two threads divided by the time with one."""
 
     params = (IN_CACHE, ["float32", "float16"], LAYOUTS)
     param_names = ("workload", "dtype", "layout")
@@ -82,7 +82,7 @@ class SecondThread:
 
 
 class SecondCaller:
-    """The time of a small pool while another Python thread makes the same calls, divided by that alone.
+    """The time of a small pool while another Python thread makes the same calls, divided by its time alone.
 
     It is 1 if threads do not wait for each other, and 2 if they take turns, as they nearly do with the GIL.
     """
@@ -101,7 +101,7 @@ class SecondCaller:
         }[called]
 
     def callers(self, count):
-        """Calls of so many threads, each with an array of its own."""
+        """Calls of this many threads, each with an array of its own."""
         return at_once(self.call, [(x,) for x in self.arrays[:count]])
 
     def track_waits(self, *params):
@@ -111,7 +111,8 @@ class SecondCaller:
 
 
 class OddElements:
-    """The time if some elements are not finite, or half of them are zero as after a ReLU, divided by that of others."""
+    """The time if some elements are not finite, or half of them are zero as after a ReLU, divided by the time of other
+    elements."""
 
     params = (["inception_avg3x3s1", "lp2_3x3s2", "gap_7x7_b32", "stem_max3x3s2_b1"], [*ODD, "relu"],
               ["float32", "float64", "bfloat16"], LAYOUTS)

@@ -1,6 +1,6 @@
 """The zoo: pooling layers of about 60 networks at their usual input sizes, without the batch.
 
-It judges the choice of routes, because nobody tuned a loop to it. `draw` makes random layers of the same kind.
+It tests the choice of routes, because nobody tuned a loop to it. `draw` makes random layers of the same kind.
 """
 
 from collections.abc import Sequence
@@ -200,7 +200,7 @@ def draw(rng: np.random.Generator, layers: Sequence[Layer] = tuple(LAYERS.values
     A random layer: the window of one layer, the channels of a second and the sizes of a third.
 
     Channels and sizes are changed by up to a fifth, so that few are multiples of a register. Square planes stay square,
-    and windows that cover the axes of their layer cover those of the new one.
+    and windows that cover the axes of their layer cover the new layer's axes.
     """
     def like(value: int) -> int:
         return value if value < 4 else int(rng.integers(value - value // 5, value + value // 5, endpoint=True))

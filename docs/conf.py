@@ -33,7 +33,7 @@ default_role = "py:obj"  # what single backticks mean in docstrings: a link, if 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 highlight_language = "none"  # blocks of no language are commands and formulas
-smartquotes = False  # which make a dash of the -- of options
+smartquotes = False  # they would turn the -- of options into a dash
 suppress_warnings = ["config.cache", "myst.header"]  # a class in the settings of the gallery; headings of pages
 maximum_signature_line_length = 88
 
@@ -61,7 +61,7 @@ sphinx_gallery_conf = {
 # `sphinx-build -b linkcheck docs build/links` follows the links to other sites. Links to files of the repository are
 # checked without a network: see tests/project/test_packaging.py.
 linkcheck_ignore = [rf"{HOME}/(?:blob|tree)/main/", rf"{HOME}/security/", r"http://(?:localhost|127\.0\.0\.1)\b"]
-linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]  # which scripts make
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]  # scripts make these anchors
 linkcheck_timeout, linkcheck_retries, linkcheck_workers = 30, 3, 2
 
 html_theme = "pydata_sphinx_theme"

@@ -5,11 +5,12 @@ Derive rows of the table of disagreements from results of the conformance suite.
     python tools/derive_disagreements.py RUNTIME RESULTS.json [RESULTS.json ...]
 
 RUNTIME is a name of the table, such as tract. The versions, dtypes and ranks that it runs follow from the cases of
---kernels, and rows about its behaviour from those of --wide: the fewest and shortest conjunctions of CONDITIONS that
-hold for every failure and for no case that passes. They are written to onnxpool/onnx/disagreements.json.
+--kernels, and rows about its behaviour from the cases of --wide: the fewest and shortest conjunctions of CONDITIONS
+that hold for every failure and for no case that passes. They are written to onnxpool/onnx/disagreements.json.
 
---check prints instead what rows miss or allege on these results, which should be those of another seed. With results of
---random, whose cases leave out what runtimes disagree about, a failure without a row is a false alarm of the suite.
+--check instead prints the misses and false alarms of rows on these results, which should come from another seed. With
+results of --random, whose cases leave out what runtimes disagree about, a failure without a row is a false alarm of the
+suite.
 """
 
 import argparse
@@ -112,7 +113,8 @@ def bits(flags: Iterable[bool]) -> int:
 
 
 def literals(cases: Sequence[Case], related: Mapping[str, Disagreement]) -> dict[str, int]:
-    """Each condition and its opposite, with the cases for which it holds; of those with the same ones, the first."""
+    """Each condition and its opposite, with the cases for which it holds; the first of conditions with the same
+    cases."""
     every, found = (1 << len(cases)) - 1, dict[str, int]()
     for name in (*related, *CONDITIONS):
         held_by = bits(held(name, case, related) for case in cases)
@@ -158,7 +160,7 @@ def conjunctions(cases: Sequence[Case], failed: int, passed: int,
 
 
 def grown(known: dict[str, int], left: int, passed: int, length: int, width: int = 60) -> Iterator[tuple[str, ...]]:
-    """Conjunctions of this length, grown from those that separate failures and passes best."""
+    """Conjunctions of this length, grown from the ones that separate failures and passes best."""
     beam: list[tuple[str, ...]] = [()]
     for _ in range(length):
         scored = {}

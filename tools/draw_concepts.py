@@ -1,8 +1,8 @@
 """
-Draw the pictures of windows and plans in the documentation: docs/images/*.svg, and those of the pages in docs/concepts.
-Most are drawn by `Plan.explain().svg()`, and the others in the same style.
+Draw the pictures of windows and plans in the documentation: docs/images/*.svg, and the pictures of pages in
+docs/concepts. Most are drawn by `Plan.explain().svg()`, and the others in the same style.
 
-After a change of the pictures, run python tools/draw_concepts.py with onnxpool installed, and commit the files that it
+After changing the pictures, run python tools/draw_concepts.py with onnxpool installed, and commit the files that it
 writes. With --check, it writes nothing, and exits with 1 if a committed file is stale.
 """
 
@@ -46,7 +46,7 @@ WIDE = 60  # of a cell with such a number
 
 
 class Sketch(NamedTuple):
-    """A picture of something else than windows."""
+    """A picture of something other than windows."""
 
     lines: tuple[str, ...]
     marks: list[Mark]

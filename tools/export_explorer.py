@@ -28,7 +28,7 @@ FILE = Path(__file__).resolve().parents[1] / "docs" / "explorer" / "facts.js"
 KERAS = "Keras"
 RUNTIMES = (TORCH, KERAS, OPENVINO, ORT)
 ATTRIBUTES = ("kernel_shape", "strides", "pads", "dilations", "auto_pad", "ceil_mode", "count_include_pad")
-OF_OTHER_NODES = ("torch-norm-sign", "torch-empty-indices", "torch-nan-indices")  # another p than 2, or Indices
+OF_OTHER_NODES = ("torch-norm-sign", "torch-empty-indices", "torch-nan-indices")  # a p other than 2, or Indices
 
 
 def counts(case: Case) -> bool:
@@ -51,7 +51,7 @@ def padded_first(name: str, runtime: str, condition: Callable[[Case], bool], tex
                      f"{text}, and counts the zeros of an input that is padded first"))
 
 
-# What functions of torch and layers of Keras cannot express. Nodes of which no row says so have the same result there.
+# What functions of torch and layers of Keras cannot express. Nodes without such a row have the same result there.
 FRAMEWORKS = (
     *padded_first("torch-uneven", TORCH, uneven, "pads both ends of an axis alike"),
     Disagreement(

@@ -227,7 +227,7 @@ class Operator:
 
     @property
     def constructor(self) -> list[Parameter]:
-        """The parameters of the class. Those by position come first."""
+        """The parameters of the class. Positional parameters come first."""
         attributes = [name for name in self.attributes if name not in self.required]
         ours = [name for name in self.ours if name not in OF_CALLS]
         return [self.parameter(name) for name in (*self.required, *attributes, *ours)]
@@ -280,7 +280,7 @@ class Operator:
         return filled(f"def {self.function}(", declared, f") -> {result}:{body}")
 
     def overloads(self) -> Iterable[str]:
-        """Overloads for type checkers: arrays keep their dtype, and `out` has that of the result."""
+        """Overloads for type checkers: arrays keep their dtype, and `out` has the result's dtype."""
         own = "F" if self.averages else "T"
         pairs = [(f"NDArray[{own}]", "None = None", f"NDArray[{own}]"), ("ArrayLike", "NDArray[T]", "NDArray[T]"),
                  ("ArrayLike", "None = None", "Array")]
@@ -449,17 +449,16 @@ def choices(operators: Iterable[Operator]) -> dict[str, str]:
 
 
 def operators_source() -> str:
-    needed = {"Named", *(base for one in OPERATORS.values() for base in one.texts.bases)}
+    needed = {"Named", "Sizes", *(base for one in OPERATORS.values() for base in one.texts.bases)}
     literals = "\n".join(f"{name} = {values}" for name, values in sorted(choices(OPERATORS.values()).items()))
     imports = "\n".join((
         "from typing import TYPE_CHECKING, Any, Literal, overload", "",
-        "from ..arrays import Array", "from ..base import Ints, registered", "from ..keys import calls_operator",
+        "from ..arrays import Array, ArrayLike, DTypeLike", "from ..base import Ints, registered",
+        "from ..keys import calls_operator",
         imported("behaviour", needed),
         "", "if TYPE_CHECKING:",
-        "    import numpy as np", "    from numpy.typing import ArrayLike, DTypeLike, NDArray", "",
-        "    from ..arrays import F, T", "    from .behaviour import Sizes",
-        "else:  # for typing.get_type_hints; numpy.typing takes a millisecond to import",
-        "    ArrayLike = DTypeLike = Any", "", literals))
+        "    import numpy as np", "    from numpy.typing import NDArray", "",
+        "    from ..arrays import F, T", "", literals))
     exported = [name for one in OPERATORS.values() for name in (one.name, one.function)]
     body = "\n\n\n".join(source for one in OPERATORS.values() for source in (one.class_source(), one.function_source()))
     about = "A function and a class for each ONNX operator."

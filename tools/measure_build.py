@@ -75,7 +75,8 @@ def stages(objects: Path, begin: float, end: float) -> dict[str, float]:
     Returns
     -------
     dict
-        Seconds until the build is configured, of all steps of a kind, which run at the same time, and after the last.
+        Seconds until the build is configured, of all steps of each kind, which run in parallel, and after the last
+        step.
     """
     configured = (objects / "build.ninja").stat().st_mtime
     seconds = {"build tools, configure": configured - begin, "Cython": 0.0, "C": 0.0, "link": 0.0}
@@ -130,7 +131,7 @@ def exceeded(measured: Measured) -> list[str]:
 
 
 def main() -> None:
-    """Read the command line, measure, print, and judge."""
+    """Read the command line, measure, print, and check the budgets."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--instruction-sets", default="all", help="as -Dinstruction_sets; all unless given")
     parser.add_argument("--keep", type=Path, help="a folder that gets the wheel")

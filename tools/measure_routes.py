@@ -3,11 +3,11 @@
     python tools/measure_routes.py [--quick] [--cases N] [--minutes M] [--seed S] [--fit]
                                    [--save FILE | --load FILE ...]
 
-The pools are those of `benchmarks/workloads.py` and random ones, in all dtypes, both layouts, and batches of 1 and 8.
-Every route that applies is forced and timed, with one thread. The regret of a choice is its time divided by that of the
-fastest route; the geometric mean and the worst ones are printed. T stands for channels that are first transposed to be
-adjacent. With --fit, the output ends with the costs for `planning/costs.py`, for registers as wide as those of the
-instruction set in use, and with the regrets that they would have. --save keeps the times, so that --load can try other
+The pools are the workloads of `benchmarks/workloads.py` and random ones, in all dtypes, both layouts, and batches of 1
+and 8. Every route that applies is forced and timed, with one thread. The regret of a choice is its time divided by the
+fastest route's; the geometric mean and the worst regrets are printed. T marks routes that first transpose channels to
+make them adjacent. With --fit, the output ends with the costs for `planning/costs.py`, for the register width of the
+instruction set in use, and with the regrets of these costs. --save keeps the times, so that --load can try other
 formulas on them.
 """
 
@@ -38,7 +38,7 @@ REDUCING = ("MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAverageP
             "QLinearAveragePool", "QLinearGlobalAveragePool")
 BATCHES = (1, 8)
 MOST = 1 << 25  # bytes of an input
-CHUNK = 3e-4  # seconds for which a route runs at a time, before the next one has its turn
+CHUNK = 3e-4  # seconds for which a route runs before the next one does
 ROUNDS, LEAST_ROUNDS, MOST_SECONDS = 15, 7, 0.1  # turns of a route: fewer if all turns of a case take this long
 STOLEN = 3e-2  # seconds that other processes may take from a turn
 HOPELESS = 4.0  # a route that takes this many times as long as another, beyond stolen time, has no further turn
@@ -70,7 +70,7 @@ class Case(NamedTuple):
         return math.prod(self.work.shape) * array((), self.dtype).itemsize
 
     def of_batch(self, size: int) -> "Case":
-        """The same with this many images, or fewer if these are too large."""
+        """The pool with this many images, or fewer if they are too large."""
         images = max(1, min(size, MOST * self.work.shape[0] // self.bytes))
         return self._replace(work=self.work._replace(shape=(images, *self.work.shape[1:])))
 
@@ -99,14 +99,14 @@ class Timed(NamedTuple):
 
     @property
     def chosen(self) -> tuple[bool, str]:
-        """Whether channels are made adjacent, and the solver, as costs choose."""
+        """What costs choose: whether channels are made adjacent, and the solver."""
         found = self.planner
         solver, place, _ = found.usual
         return found.is_apart(place), solver
 
     @property
     def regret(self) -> float:
-        """How many times as long as the fastest route the chosen one takes."""
+        """The chosen route's time divided by the fastest route's."""
         taken = {(run.planar, run.solver): run.seconds for run in self.runs}
         return taken[self.chosen] / min(taken.values())
 
@@ -181,7 +181,7 @@ def listed() -> list[Case]:
 
 
 def cases(seed: int) -> Iterator[Case]:
-    """Workloads, each with a random pool after it. Those of different seeds share no random pool."""
+    """Workloads, each with a random pool after it. Different seeds share no random pool."""
     rng, known = np.random.default_rng(seed), listed()
     for number, index in enumerate(rng.permutation(len(known))):
         yield known[index]
@@ -189,7 +189,7 @@ def cases(seed: int) -> Iterator[Case]:
 
 
 def fastest(calls: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The shortest time of each call, in short turns, so that a busy moment of the machine meets all of them."""
+    """The minimum time of each call. Calls alternate in short rounds, so that a busy moment affects all of them."""
     best, counts = [math.inf] * len(calls), [1] * len(calls)
     until = time.perf_counter() + MOST_SECONDS
     for turn in range(rounds + 1):
@@ -261,7 +261,7 @@ def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float
 
 def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     """
-    The costs with the least regrets and the smallest errors in the times of routes relative to each other.
+    The costs with the smallest regrets, and with the smallest errors in times of routes relative to each other.
 
     Times are compared within a case only, because the machine may be slower during another one. So that there is a
     gradient, a choice is uncertain if costs are nearly equal. Costs that do not matter stay as they are.
@@ -303,10 +303,10 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
 
 
 def register_of(field: Sequence[Timed]) -> int:
-    """The bytes of the registers with which these were timed."""
+    """The register width in bytes of these timings."""
     registers = {timed.register for timed in field}
     if len(registers) != 1:
-        raise SystemExit(f"The times are those of registers of {sorted(registers)} bytes; each width has its own costs")
+        raise SystemExit(f"The times are for registers of {sorted(registers)} bytes; each width has its own costs")
     return registers.pop()
 
 
@@ -316,7 +316,7 @@ def name_of(planar: bool, solver: str) -> str:
 
 
 def summary(field: Sequence[Timed], worst: int) -> None:
-    """Print the worst regrets, and those of each kind of cases."""
+    """Print the worst regrets, and the regrets of each kind of case."""
     kinds: dict[str, list[float]] = {}
     lines = []
     for timed in field:
@@ -337,7 +337,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=2000, help="number of pools, half of them random")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="few turns of few pools, to test this tool")
+    parser.add_argument("--quick", action="store_true", help="few rounds of few pools, to test this tool")
     parser.add_argument("--worst", type=int, default=30, help="pools to show")
     parser.add_argument("--fit", action="store_true", help="print the costs of loops, and of making channels adjacent")
     parser.add_argument("--save", type=Path, help="file for the times")

@@ -239,7 +239,8 @@ def page(found: Sequence[Stored]) -> str:
         f"The [conformance suite](../conformance/README.md) has {len(cases)} cases of "
         f"{len(OPERATORS)} operators. The tier of a case says what decides its results: `spec`, a sentence or the "
         "schema of the specification; `consensus`, the agreement of runtimes where the text is silent; `choice`, a "
-        "[decision](decisions.md) of onnxpool where runtimes disagree. A runtime is free to differ from choices.", "",
+        "[decision](reference/decisions.md) of onnxpool where runtimes disagree. A runtime is free to differ from "
+        "choices.", "",
         "A cell has the number of cases that pass. **Wrong** results look like results, and only a comparison finds "
         "them. *Refused* stands for errors, crashes and time limits. *Accepted* stands for cases that must be refused, "
         "such as an attribute that the version of the operator does not have. Every runtime runs on a CPU, with its "

@@ -1,10 +1,10 @@
 """
-Write the table of docs/decisions.md: which runtimes pass the cases of the conformance suite about each decision.
+Write the table of docs/reference/decision_cases.md: which runtimes pass the cases about each decision.
 
     python tools/write_decisions_table.py
 
-Each installed runtime runs each case, and if it differs, the row has the names of the rows of the table of
-disagreements that say so. Install the versions of tests/onnx/versions.txt.
+Each installed runtime runs each case. If its result differs, the cell names the rows of the table of disagreements that
+explain why. Install the versions in tests/onnx/versions.txt.
 """
 
 import re
@@ -25,7 +25,7 @@ from peers import PEERS, Example, agrees, release
 from onnxpool.onnx.cases import INFERENCE, OPENVINO, ORT, REFERENCE
 from onnxpool.onnx.disagreements import Filter, disagreements
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "decisions.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "decision_cases.md"
 RUNTIMES = (ORT, OPENVINO, REFERENCE, INFERENCE)
 TABLE = re.compile(r"^\| case \|.*\n(?:\|.*\n)+", re.MULTILINE)
 CASES = [case for case in every_case().values() if case.decided.decision and not case.error]

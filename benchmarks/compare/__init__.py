@@ -1,8 +1,8 @@
 """Comparisons of onnxpool with other packages: `python -m benchmarks.compare.arrays`, `.ndimage`,
 `.labelled`, `.chunked` and `.figures`.
 
-Each task has several ways, the first of which is onnxpool's. Ways take turns, so that all meet the same noise, and the
-shortest time of each counts. Memory is the peak of what NumPy allocates besides the input, including the result.
+Each task has several ways, the first of which is onnxpool's. Ways alternate, so that noise affects all of them, and the
+minimum time of each counts. Memory is the peak of what NumPy allocates besides the input, including the result.
 """
 
 import importlib.metadata
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 Ways = dict[str, Callable[[], Any]]
-TURNS, TURN, LIMIT = 15, 0.02, 5.0  # the number of turns, the seconds that each takes, and those of all
+TURNS, TURN, LIMIT = 15, 0.02, 5.0  # the number of rounds, the seconds of each, and the seconds of all
 
 
 def shortest(calls: Sequence[Callable[[], object]], limit: float = LIMIT) -> list[float]:
@@ -46,7 +46,7 @@ def peak(call: Callable[[], object]) -> float:
 
 
 def difference(y: Any, ours: Any) -> str:
-    """How a result differs from that of onnxpool."""
+    """How a result differs from onnxpool's."""
     if y.shape != ours.shape:
         return "other shape"
     if np.array_equal(y, ours):
@@ -80,7 +80,7 @@ def called(way: Callable[[], Any]) -> Any:
 
 def compare(tasks: Iterable[tuple[str, Ways]], run: Callable[[Any], Any] = called, whole: Callable[[Any], Any] = called,
             facts: Mapping[str, Callable[[Any], object]] = MappingProxyType({})) -> None:
-    """Print a table of tasks. Ways are timed by `run`, and their results are those of `whole`; `facts` are columns."""
+    """Print a table of tasks. `run` times ways, `whole` returns their results, and `facts` are columns."""
     head("task", "method", "ms", "ratio", "MiB", *facts, "result", right=1)
     for task, ways in tasks:
         results = [np.asarray(whole(way)) for way in ways.values()]

@@ -1,10 +1,10 @@
-"""Time the codes of docs/reference/array_peers.md against those of other packages, with one thread, for its tables.
+"""Time the calls in docs/reference/array_peers.md of onnxpool and other packages, with one thread, for its tables.
 
     taskset -c 0 python -m benchmarks.compare.arrays [SECTION ...]
 
-Each section of the page that `SECTIONS` names has a table of tasks: the code of another package, and that of onnxpool.
-Codes that mention the size k are timed, on each array of `COLUMNS` that they accept. Results are compared with those of
-onnxpool.
+Each section of the page that `SECTIONS` names has a table of tasks: the code of another package, and onnxpool's.
+Codes that mention the size k are timed, on each array of `COLUMNS` that they accept. Results are compared with
+onnxpool's.
 """
 
 import itertools
@@ -168,7 +168,7 @@ def masked(x: Array) -> Array:
 
 
 class Cell(NamedTuple):
-    """Measurements of one code on one array: its time, and how its result differs from that of onnxpool."""
+    """Measurements of one code on one array: its time, and how its result differs from onnxpool's."""
 
     ms: float
     ratio: float
@@ -191,7 +191,7 @@ def compared(theirs: Array, ours: Array) -> tuple[float, float, float]:
 
 
 def measured(codes: list[str], x: Array, k: int) -> list[Cell]:
-    """Measurements of codes, the first of which is that of onnxpool."""
+    """Measurements of codes, the first of which is onnxpool's."""
     known = names(x, k)
 
     def call(code: CodeType) -> Callable[[], Any]:

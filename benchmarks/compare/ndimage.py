@@ -1,10 +1,10 @@
-"""Time the filters of onnxpool.ndimage against those of SciPy, OpenCV and scikit-image.
+"""Time the filters of onnxpool.ndimage against SciPy, OpenCV and scikit-image.
 
 The tables of docs/reference/filter_times.md show them.
 
     python -m benchmarks.compare.ndimage [--threads N] [--seconds S] [--modes MODE ...]
 
-Packages take turns, and the shortest time of each counts. Each gets the same border; scikit-image and OpenCV lack some.
+Packages alternate, and the minimum time of each counts. Each gets the same border; scikit-image and OpenCV lack some.
 The table has the times of the first mode, and the last lines summarise the times of all modes.
 """
 

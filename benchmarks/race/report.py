@@ -187,6 +187,6 @@ PREFACE = """# Results
 Made by `python -m benchmarks.race --markdown FILE` with the options below; `docs/benchmarking.md` says how it measures
 and how to read it. Times are microseconds per call, each the best of several rounds. The fastest peer is bold, and the
 speed-up is its time divided by onnxpool's. *Arrays* are as NumPy allocates them, or *aligned* to cache lines. *Copy* is
-the time of a copy of as many bytes as the call reads and writes, with the same number of threads. *Of copy* is that
-time divided by onnxpool's. It can exceed 100 % if little is written.
+the time to copy as many bytes as the call reads and writes, with the same number of threads. *Of copy* is that time
+divided by onnxpool's. It can exceed 100 % if little is written.
 """

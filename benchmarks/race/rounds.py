@@ -12,7 +12,7 @@ import numpy as np
 SLICE, PATIENCE = 0.005, 0.2  # seconds: between looks at other threads, and of waiting for them
 SPLIT = 1 << 20  # bytes from which a copy is shared among threads
 SURE = 0.03  # a best time that a second round confirms this closely is not an accident
-CLOSE = 0.15  # a closer race deserves more rounds
+CLOSE = 0.15  # a closer result deserves more rounds
 HOPELESS = 5  # a peer this many times slower than the fastest is called once, if a call is longer than a round
 OURS, COPY = "onnxpool", "copy"
 
@@ -78,7 +78,7 @@ def at_once(called: Callable[..., object], arguments: Sequence[tuple[Any, ...]])
 
 
 def settle() -> None:
-    """Wait until no thread of this process runs: those of other libraries spin for a while after a call."""
+    """Wait until no thread of this process runs: threads of other libraries spin for a while after a call."""
     until = time.perf_counter() + PATIENCE
     while time.perf_counter() < until:
         used = time.process_time()

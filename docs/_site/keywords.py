@@ -1,8 +1,9 @@
 """
 Words for which a reader may search a page, although the page does not have them.
 
-A search of the site finds pages that have all words of the question. Those who ask do not know the words of the answer,
-so the words of questions are here, as users of pooling write them in issues. tests/docs/test_search.py has questions.
+A search of the site finds pages that have all words of the question. Readers do not know the words of the answer, so
+the words of their questions are here, as users of pooling write them in issues. tests/docs/test_search.py has
+questions.
 """
 
 import re
@@ -47,6 +48,7 @@ KEYWORDS = {
     "project/contributing": "run tests build time compile code style lint commit message pull request simd avx2 avx512 "
                             "kernel loop change contribute compiler",
     "project/index": "license licence copyright security report vulnerability",
+    "reference/decisions": "kernel larger than padded input undefined behaviour unspecified ambiguous specification",
     "reference/porting": "torch pytorch tensorflow keras migrate equivalent different replace",
     "start/numpy": "numpy maxpool maxpooling avgpool moving rolling sliding window maximum average mean median "
                    "variance sum gradient backward autograd gpu cuda not supported missing",
@@ -57,7 +59,7 @@ OPERATORS = "generated/operators/"
 
 
 def add(_app: Any, name: str, source: list[str]) -> None:
-    """Give a page its words, which the index of the search has and no reader sees."""
+    """Give a page its words, which the search index contains and no reader sees."""
     words = KEYWORDS.get(name, "").split()
     if name.startswith(OPERATORS):  # max and unpool of MaxUnpool
         words += re.findall("[A-Z][a-z]+", name.removeprefix(OPERATORS))

@@ -1,5 +1,5 @@
 """
-Links of pages that also work on a forge: those to files outside docs/ lead to the repository.
+Links that also work on a code host: links to files outside docs/ lead to the repository.
 
 Links that have the name of a file as their text, which suits a clone, get the title of its page.
 
@@ -45,7 +45,7 @@ def resolved(text: str, folder: Path, page: Path) -> str:
         if path.is_relative_to(DOCS) and path.suffix == ".md":
             return Path(os.path.relpath(path, page.parent)).as_posix()
         if not path.exists():
-            return written  # which the build reports
+            return written  # the build reports it
         if path.is_relative_to(DOCS):
             return Path(os.path.relpath(path, page.parent)).as_posix()
         return f"{HOME}/{'tree' if path.is_dir() else 'blob'}/main/{place}"
@@ -82,7 +82,7 @@ def read(app: Any, name: str, source: list[str]) -> None:
 
 
 def copy_plain(app: Any, exception: Exception | None) -> None:
-    """Copy the folders of plain HTML. On the site, their links to pages of the repository lead to those of the site."""
+    """Copy the folders of plain HTML. On the site, their links to pages of the repository lead to pages of the site."""
     for name in PLAIN:
         if exception is None and (DOCS / name).is_dir():
             copy = Path(app.outdir) / name
@@ -115,7 +115,7 @@ def broken(site: Path) -> Iterator[tuple[str, str]]:
 
 
 def check_links(app: Any, exception: Exception | None) -> None:
-    """Warn about links within the site that lead nowhere, also those of generated pages and of plain HTML."""
+    """Warn about links within the site that lead nowhere, including links of generated pages and plain HTML."""
     from sphinx.util import logging
 
     if exception is None and app.builder.name == "html":

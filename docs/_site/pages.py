@@ -21,7 +21,7 @@ from onnxpool.operators import __all__ as operators
 DOCS = Path(__file__).parents[1]
 DOMAINS = {"": "ONNX", "com.microsoft": "com.microsoft", schemas.OWN: "not part of ONNX"}
 
-# The formula of each operator. Pages of operators with windows also have that of the number of windows.
+# The formula of each operator. Pages of operators with windows also have the formula for the number of windows.
 FORMULAS = {
     "AveragePool": "y[i] = sum(x[i * stride - begin + t * dilation] for t in range(kernel)) / divisor[i]",
     "MaxPool": "y[i] = max(x[i * stride - begin + t * dilation] for t in range(kernel))",
@@ -41,7 +41,7 @@ FORMULAS = {
     "RoiAlign": "y[r, c, i, j] = mean(x[b, c](v, u) for v, u in samples(i, j))  # interpolated; max with mode=\"max\"",
 }
 STARRED = re.compile(r"(?<=, )\*(?=(?:spatial|out|ones|bins)\b)")
-TAPS = "Only taps inside the input count: those in the padding are left out."
+TAPS = "Only taps inside the input count: taps in the padding are left out."
 
 
 
@@ -138,7 +138,7 @@ def sections(schema: Any) -> Iterator[str]:
             news = list(changes(schema.versions[place - 1], version))
             old = schema.versions[place - 1].since
             yield (f"New since version {old}: {'; '.join(news)}." if news else
-                   f"The calls and results are those of version {old}: ONNX changed only the text.")
+                   f"Calls and results are as in version {old}: ONNX changed only the text.")
         if version.attributes:
             yield "\n".join(table(("attribute", "type", "values", "default", "meaning"), (
                 (f"`{name}`", kind.type, allowed(kind), default(kind),
@@ -241,8 +241,9 @@ def disagreements_page() -> str:
     parts = ["# What runtimes disagree about",
              "onnxruntime, OpenVINO, onnx's ReferenceEvaluator and onnx's shape inference do not always follow the "
              "specification, or one another. This page is made from the table that `onnxpool check MODEL` reads, which "
-             "also has the exact condition of each row. [Decisions](../decisions.md) says what onnxpool does in these "
-             "cases, and why, and has node tests that show some of these rows. `--ignore NAME` silences a row.",
+             "also has the exact condition of each row. [Decisions](../reference/decisions.md) says what onnxpool does "
+             "in these cases, and why. [Cases of the decisions](../reference/decision_cases.md) show some of them. "
+             "`--ignore NAME` silences a row.",
              "A row with *values* shows only with such values in the input: `onnxpool check --values` lists it.",
              f"There are {len(TABLE)} rows: " + ", ".join(
                  f"{sum(row.runtime == runtime for row in TABLE)} about {runtime}" for runtime in RUNTIMES.values())
@@ -291,7 +292,7 @@ def pages() -> dict[str, str]:
 
 
 def write(_app: Any, _settings: Any) -> None:
-    """Write those pages that changed, so that Sphinx reads no others again."""
+    """Write only pages that changed, so that Sphinx reads no others again."""
     (DOCS / "generated" / "pictures").mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         file = DOCS / "generated" / name

@@ -8,7 +8,7 @@ const PLACES = [
   [/^(howto|start)\/(?!index)/, 4],
   [/^reference\/porting/, 4],
   [/^(operators|embedding|compatibility|project\/contributing)$/, 6],
-  [/^(arrays|onnx|onnxruntime|dask|xarray|guarantees|decisions)/, 2],
+  [/^(arrays|onnx|onnxruntime|dask|xarray|guarantees|reference\/decisions)/, 2],
   [/^(reference\/array_peers|generated\/operators\/(?!index))/, 2],
   [/^(index$|benchmarking|architecture|performance|reliability|releasing|scaling|project\/|reference\/builds)/, -2],
 ];

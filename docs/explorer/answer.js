@@ -72,7 +72,7 @@ function answer(settings) {
   };
 }
 
-// Links keep the settings: those of the defaults, unless the link has others.
+// Links keep the settings, and the defaults of settings that they do not have.
 const DEFAULTS = {
   operator: "AveragePool", opset: FACTS.newest, sizes: [5, 5], kernel: [3, 3], strides: [2, 2], pads: [1, 1, 1, 1],
   dilations: [1, 1], auto_pad: "NOTSET", ceil_mode: 0, count_include_pad: 0, window: null,

@@ -36,7 +36,7 @@ class Axis {
   }
 }
 
-// The attributes of a node with these settings: those that differ from their defaults.
+// The attributes of a node with these settings that differ from their defaults.
 function given(settings) {
   const attributes = { kernel_shape: settings.kernel };
   if (settings.strides.some((n) => n !== 1)) attributes.strides = settings.strides;

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments. Default is those of the process.
+        Arguments. By default, the arguments of the process.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = show_warning
             try:
                 return run(argv)
-            finally:  # also after a text of --help
+            finally:  # including after --help
                 sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output has left
         silence()
@@ -73,7 +73,7 @@ def run(argv: Sequence[str] | None) -> int:
 
 def refuse(reason: str) -> int:
     """Print on one line why the command failed."""
-    with suppress(OSError, ValueError):  # of a reader that has left
+    with suppress(OSError, ValueError):  # the reader has left
         print_lines(f"onnxpool: {reason}", file=sys.stderr)
     return CANNOT
 

@@ -14,11 +14,13 @@ from .dtypes import DTYPES
 from .errors import PoolError, PoolTypeError
 
 if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import ArrayLike as ArrayLike
+    from numpy.typing import DTypeLike as DTypeLike
+    from numpy.typing import NDArray
 
     Array = NDArray[Any]
-else:  # numpy.typing takes a millisecond to import
-    Array = np.ndarray
+else:  # for typing.get_type_hints; numpy.typing takes a millisecond to import
+    Array, ArrayLike, DTypeLike = np.ndarray, Any, Any
 T = TypeVar("T", bound=np.generic)
 F = TypeVar("F", bound="np.floating[Any]")
 CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # DLPack devices whose memory the CPU can read
@@ -95,7 +97,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return name if name in DTYPES else dtype.name
 
 
-def native(dtype: "DTypeLike") -> np.dtype[Any]:
+def native(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype in native byte order, which all results have."""
     resolved = np.dtype(dtype)
     return resolved if resolved.isnative else resolved.newbyteorder("=")
@@ -116,7 +118,7 @@ def dtype_of(label: str, dtype: Any) -> np.dtype[Any]:
 
 
 def dtype_named(name: str) -> np.dtype[Any]:
-    """The dtype of a name. ml_dtypes is imported only for dtypes that NumPy does not have."""
+    """The dtype with this name. ml_dtypes is imported only for dtypes that NumPy does not have."""
     if DTYPES[name].numpy:
         return np.dtype(name)
     try:

@@ -26,7 +26,7 @@ def is_integer(value: object) -> bool:
 
 
 def is_real(value: Any) -> bool:
-    """Whether a value is a real number, which NumPy's scalars of dtypes from other packages, such as bfloat16, are."""
+    """Whether a value is a real number, including NumPy scalars of other packages' dtypes, such as bfloat16."""
     if isinstance(value, OTHERS):
         return False
     return isinstance(value, numbers.Real) or (isinstance(value, np.generic) and value.dtype.isbuiltin == 2)
@@ -48,7 +48,7 @@ def shown(value: object) -> str:
 
 def integer(where: Place, value: Any, minimum: int) -> int:
     """A value as an int, if it is an integer in [minimum, 2^63 - 1]."""
-    if type(value) is not int:  # most are, and calls come here
+    if type(value) is not int:  # most values are, and calls check them here
         value = scalar(value)
     if not is_integer(value):
         raise PoolTypeError(f"{where} must be an integer, got {shown(value)} of type {type(value).__name__}; "
@@ -61,7 +61,7 @@ def integer(where: Place, value: Any, minimum: int) -> int:
 
 
 def as_float(value: Any) -> float:
-    """A real number as a float, or infinity for one of either sign whose magnitude no float has."""
+    """A real number as a float, or infinity, whatever its sign, if its magnitude exceeds all floats."""
     try:
         return float(value)
     except OverflowError:
@@ -123,7 +123,7 @@ class Ints(Attribute):
         return self.omitted
 
     def way(self, where: Place) -> str:
-        """The end of the message about a value that is not such a sequence: what to give instead."""
+        """What to pass instead of a value that is not such a sequence: the end of the message."""
         each = ("one int for each spatial axis", "two ints for each spatial axis, all beginnings first")
         rest = "" if self.omitted is None else f", or leave {where.attribute} out"
         return f"pass {each[SIDES[where.attribute] - 1]}{rest}"
@@ -147,7 +147,7 @@ class Ints(Attribute):
 
 
 def count_of(values: Sequence[Any]) -> int:
-    """The number of values; for ranges of more than 2^63 - 1, that number."""
+    """The number of values, at most 2^63 - 1 for ranges."""
     try:
         return len(values)
     except OverflowError:
@@ -163,7 +163,7 @@ class Axes(Ints):
         super().__init__(minimum=-MOST_AXES)
 
     def way(self, where: Place) -> str:
-        """The end of the message about a value that is not a sequence of axes: what to give instead."""
+        """What to pass instead of a value that is not a sequence of axes: the end of the message."""
         return "pass the number of each axis to pool"
 
     def check(self, where: Place, value: Any) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock  # threading takes a millisecond to import
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 from weakref import ref
@@ -12,10 +12,11 @@ from weakref import ref
 import numpy as np
 
 from . import schemas, windows
-from .arrays import as_array, dtype_name, dtype_of, native
+from .arrays import Array, ArrayLike, DTypeLike, as_array, dtype_name, dtype_of, native
 from .attributes import Axes, Flag, integer
 from .constants import MOST_AXES
 from .errors import Place, PoolError, PoolTypeError
+from .execution import Plan
 from .frozen import Frozen
 from .hints import hinted
 from .kernels import renew_shapes
@@ -24,12 +25,9 @@ from .keys import MOST_KEPT, forget_calls, remembered
 from .planning.quantisation import ratio_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numpy.typing import NDArray
 
-    from numpy.typing import ArrayLike, DTypeLike, NDArray
-
-    from .arrays import Array, T
-    from .execution import Plan
+    from .arrays import T
 
 Ints = int | Sequence[int]  # one value for all axes, or one per axis
 
@@ -45,7 +43,7 @@ class Operator(Frozen):
     """
     ONNX operator with checked attributes: immutable, hashable, picklable and thread-safe.
 
-    This is the base of all operator classes, for annotations and `isinstance`. Instantiate one of those, such as
+    This is the base of all operator classes, for annotations and `isinstance`. Instantiate its subclasses, such as
     `MaxPool`.
 
     Attributes
@@ -104,7 +102,7 @@ class Operator(Frozen):
     _optional: ClassVar[dict[str, Any]]  # the defaults of the arguments that may be left out
 
     _given: tuple[tuple[str, Any], ...]
-    _values: dict[str, Any]  # of all attributes: as given, by default, or as implied by a version that lacks them
+    _values: dict[str, Any]  # all attributes: given, default, or implied by a version that lacks them
     _version: schemas.Version
     _recent: Callable[[], Plan | None]  # a weak reference to the last call's plan, which holds the operator
     _shapes: Any  # the pools of plain arrays by shape, once there are any
@@ -313,8 +311,8 @@ class Operator(Frozen):
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            The result, with the dtype of `x` in native byte order. Its memory order is that of `x`; with axes it is
-            C-contiguous.
+            The result, with the dtype of `x` in native byte order. It has the memory order of `x`, or is C-contiguous
+            with axes.
 
         Raises
         ------
@@ -326,7 +324,7 @@ class Operator(Frozen):
         return self._call(x, inputs, out, num_threads)
 
     def _learn(self, plan: Plan) -> None:
-        """Let compiled code handle later calls on arrays like those of a plan, but for their shape."""
+        """Let compiled code handle later calls on arrays that differ from a plan's only in shape."""
 
     def _call(self, x: Any, inputs: tuple[Any, ...], out: Any, num_threads: int | None) -> Any:
         if type(x) is not np.ndarray:
@@ -345,7 +343,7 @@ registry: dict[str, type[Operator]] = {}  # operator classes by name
 
 
 def registered(cls: Kind) -> Kind:
-    """Register the class of an operator, which has the name of its rows in the table of versions."""
+    """Register the class of an operator under its name in the table of versions."""
     cls._schema = schemas.ALL_SCHEMAS[cls.__name__]
     code = cls.__init__.__code__
     cls._optional = {**dict(zip(code.co_varnames[1:code.co_argcount], cls.__init__.__defaults__ or (), strict=True)),
@@ -378,7 +376,7 @@ def _plan(operator: Operator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> P
         return operator._make_plan(shape, dtype)
 
 
-further_caches: list[Any] = []  # of modules that need not be imported
+further_caches: list[Any] = []  # caches of modules that need not be imported
 
 
 def clear_caches() -> None:

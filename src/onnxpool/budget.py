@@ -1,4 +1,4 @@
-"""Limits on calls, for attributes and data that are not trusted: on the bytes of results, and on the work."""
+"""Limits on calls, for untrusted attributes and data: on the bytes of results, and on the work."""
 
 import math
 import os
@@ -18,7 +18,7 @@ class Limits(NamedTuple):
     max_work: float = math.inf
 
     def and_(self, other: "Limits") -> "Limits":
-        """The tighter ones of both."""
+        """The tighter limits of both."""
         return Limits(min(self.max_output_bytes, other.max_output_bytes), min(self.max_work, other.max_work))
 
 
@@ -31,7 +31,7 @@ class Need(NamedTuple):
 
 NO_LIMITS = Limits()
 HINT = {
-    "max_output_bytes": "compute it in parts, such as those of plan.tiles(), or raise the limit",
+    "max_output_bytes": "compute it in parts, such as plan.tiles(), or raise the limit",
     "max_work": "take fewer or smaller windows, compute the result in parts, or raise the limit",
 }
 
@@ -41,7 +41,7 @@ _known = False  # whether any limit was ever set
 
 
 def _checked(max_output_bytes: int | None, max_work: int | None) -> Limits:
-    """Limits that a caller gave. All calls obey limits from now on."""
+    """Limits that a caller passed. All calls obey limits from now on."""
     global _known
     given = zip(Limits._fields, (max_output_bytes, max_work), strict=True)
     limits = Limits(*[math.inf if value is None else integer(Place(None, name), value, 1) for name, value in given])
@@ -70,9 +70,9 @@ _process = _environment  # and what `set_limits` has set
 
 def set_limits(*, max_output_bytes: int | None = None, max_work: int | None = None) -> None:
     """
-    Set the limits on every call of the process, for attributes and data that are not trusted.
+    Set the limits on every call of the process, for untrusted attributes and data.
 
-    `limits` describes them. These replace the ones that an earlier call of this function set.
+    `limits` describes them. They replace the limits set by an earlier call of this function.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ def set_limits(*, max_output_bytes: int | None = None, max_work: int | None = No
 
 def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) -> AbstractContextManager[None]:
     """
-    Limit the calls within a ``with`` block of this thread or task, for attributes and data that are not trusted.
+    Limit the calls within a ``with`` block of this thread or task, for untrusted attributes and data.
 
     A call that would exceed a limit raises `PoolError` before it allocates or writes anything. The limits of enclosing
-    blocks, those of `set_limits` and those of the environment variables ``ONNXPOOL_MAX_OUTPUT_BYTES`` and
-    ``ONNXPOOL_MAX_WORK`` apply as well, so a block can tighten limits but not loosen them.
+    blocks, of `set_limits` and of the environment variables ``ONNXPOOL_MAX_OUTPUT_BYTES`` and ``ONNXPOOL_MAX_WORK``
+    apply as well, so a block can tighten limits but not loosen them.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) 
     Returns
     -------
     context manager
-        Context manager that yields None. It can be entered repeatedly, also within its own block and by several threads
+        Context manager that yields None. It can be entered repeatedly, even within its own block and by several threads
         or tasks at the same time, and it can decorate a function.
 
     Raises
@@ -173,7 +173,7 @@ def in_force() -> Limits:
 
 
 def check(label: str, name: str, shape: tuple[int, ...], need: Need, limits: Limits) -> None:
-    """Refuse a call that needs more than the limits allow. Its array `name`, of this shape, takes that."""
+    """Refuse a call that needs more than the limits allow. The error names the array `name`, of this shape."""
     if need.output_bytes <= limits.max_output_bytes and need.work <= limits.max_work:
         return
     for limited, needed, limit, unit in zip(Limits._fields, need, limits, ("bytes of results", "steps of work"),

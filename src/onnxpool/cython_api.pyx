@@ -32,8 +32,8 @@ cdef extern from *:
 __all__ = ["Prepared"]
 
 MOST_SIZE = 4096  # maximum size of a geometry; a larger size field is garbage
-MOST_OPERATORS = 64  # that are kept
-operators = {}  # of geometries, by all but their shape
+MOST_OPERATORS = 64  # maximum number kept
+operators = {}  # operators of geometries, by all fields but the shape
 further_caches.append(SimpleNamespace(cache_clear=operators.clear))
 
 OPERATIONS = {
@@ -74,7 +74,7 @@ cdef struct onnxpool_handle:
 
 
 def memory_of(str label, str name, tuple shape, dtype, strides=None):
-    """An array without memory, of which only the shape and strides may be used."""
+    """An array without memory: only its shape and strides may be used."""
     if not can_be(shape, dtype):
         raise PoolError(f"{label}: {name} of shape {shape} is too large for any array; reduce it")
     if strides is None:
@@ -227,7 +227,7 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
         raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; pass {least} to {MOST_AXES} axes")
     if geometry.shape == NULL:
         raise PoolError(f"{name}: shape of a geometry is NULL; pass {geometry.ndim} sizes")
-    key = key_of(&geometry)  # whose arrays may only be read now that their length is known
+    key = key_of(&geometry)  # its arrays may only be read now that their length is known
     operator = operators.get(key)
     if operator is not None and not operator.quantised and (
             geometry.x_strides == geometry.y_strides == geometry.indices_strides == NULL):

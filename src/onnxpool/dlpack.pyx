@@ -1,6 +1,6 @@
 """Tensors of other frameworks as NumPy arrays, including bfloat16, through the DLPack protocol and without a copy.
 
-The structures are those of DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
+The structures follow DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
 """
 import math
 import sys
@@ -249,7 +249,7 @@ def from_dlpack(obj):
 
     See Also
     --------
-    numpy.from_dlpack : The same in NumPy, which has no bfloat16.
+    numpy.from_dlpack : NumPy's function, which does not support bfloat16.
 
     Examples
     --------

@@ -121,7 +121,7 @@ class Place(NamedTuple):
 
     operator: str | None  # name or label
     attribute: str
-    position: Hashable = None  # of one value of a sequence, or its key in a mapping
+    position: Hashable = None  # position of a value in a sequence, or its key in a mapping
 
     def __str__(self) -> str:
         text = f"{self.operator or 'onnxpool'}: {self.attribute}"

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from .arrays import as_array, native
+import numpy as np
+
+from .arrays import Array, ArrayLike, as_array, native
 from .attributes import positive
 from .errors import Place, PoolError, PoolTypeError
 from .frozen import Frozen
+from .windows import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from numpy.typing import NDArray
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from .arrays import Array, T
+    from .arrays import T
     from .explain import Explanation
     from .parts import Limit, Part, Partial, Range, Share
-    from .windows import Axis
+else:  # for typing.get_type_hints; these modules are imported when a plan first needs them
+    Explanation = Limit = Part = Partial = Range = Share = Any
 
 
 class Plan(Frozen):
@@ -48,7 +50,7 @@ class Plan(Frozen):
     dtype : numpy.dtype
         Dtype of X, in native byte order. The plan accepts no other.
     result_dtype : numpy.dtype
-        Dtype of the result. It differs from that of X only for means along named axes.
+        Dtype of the result. It differs from the dtype of X only for means along named axes.
     output_shape : tuple of int
         Shape of the result. For operators that pool regions, shape of the result for one region.
     axes : tuple of Axis
@@ -298,15 +300,15 @@ class Plan(Frozen):
         """
         Measure all ways to compute the result, and use the fastest from now on.
 
-        The ways differ in the loops, in the memory layout that these read, and in the sizes of tiles, and all of them
-        give the same bits. Other plans that are made for the same problem later use the fastest way too. A problem
-        that was measured before with as many threads, or loaded with `load_wisdom`, is not measured again.
+        The ways differ in loops, memory layouts and tile sizes, and all return the same bits. Other plans that are made
+        for the same problem later use the fastest way too. A problem that was measured before with as many threads, or
+        loaded with `load_wisdom`, is not measured again.
 
         Parameters
         ----------
         x : array_like, optional
-            Array to measure on. Its shape and dtype are those of the plan, and its strides are those of the arrays to
-            come. Default is a C-contiguous array of ones, which takes as much memory as X.
+            Array to measure on. It has the plan's shape and dtype, and should have the strides of later arrays. Default
+            is a C-contiguous array of ones, which takes as much memory as X.
         seconds : float
             Time for measurements. The usual way is measured even if that takes longer.
         num_threads : int, optional

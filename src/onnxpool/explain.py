@@ -60,7 +60,7 @@ class Explanation(str):
         Returns
         -------
         str
-            SVG source, 380 pixels wide, which turns dark where the reader prefers that. Attributes of its elements,
+            SVG source, 380 pixels wide, which is dark if the reader prefers dark pages. Attributes of its elements,
             such as ``data-window``, hold the numbers that are drawn.
 
         Examples

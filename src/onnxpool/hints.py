@@ -15,7 +15,7 @@ ELSEWHERE = {"kernel_size": "kernel_shape", "pool_size": "kernel_shape", "ksize"
 
 
 def likely(unknown: str, names: Iterable[str]) -> str | None:
-    """The name that was probably meant by an unknown one."""
+    """The name that was probably meant instead of an unknown one."""
     from difflib import get_close_matches  # only errors need it
 
     known = list(names)
@@ -40,12 +40,12 @@ def hinted(function: F, name: str | None = None) -> F:
 
 
 def unfit(function: Callable[..., Any], arguments: Sequence[Any], given: dict[str, Any]) -> PoolTypeError:
-    """The error for a call of a function, whose body never runs, with arguments that do not fit."""
+    """The error for a call with arguments that do not fit. The function's body must never run."""
     try:
         function(*arguments, **given)
     except TypeError as error:
         return refused(function, function.__name__, len(arguments), given, error)
-    except NotImplementedError:  # by the body, as only C can give an argument twice
+    except NotImplementedError:  # raised by the body, because only C can pass an argument twice
         return PoolTypeError(f"{function.__name__}: an argument is given twice; pass it once", function.__name__)
     raise AssertionError(f"onnxpool: {function.__name__} has a body")
 

@@ -153,13 +153,13 @@ def made(cls, **given):
 
 cdef class Function:
     """
-    A function that makes an operator of its arguments and calls it. It looks like the Python function that it wraps,
+    A function that makes an operator from its arguments and calls it. It looks like the Python function that it wraps,
     which is never called: a call in Python would take as long as pooling a small array.
     """
     cdef VectorCall vectorcall
     cdef object cls, function
-    cdef tuple parameters, defaults  # of which some are `required`
-    cdef tuple names                 # of the attributes
+    cdef tuple parameters, defaults  # some are `required`
+    cdef tuple names                 # names of the attributes
     cdef int[MOST_PARAMETERS] attributes, inputs  # their places among the parameters
     cdef Py_ssize_t placed           # parameters that can be given by position
     cdef Py_ssize_t count, taken     # inputs, and parameters without `out` and `num_threads`
@@ -238,7 +238,7 @@ cdef object required = object()  # stands for the value of a parameter without a
 
 
 cdef object call_function(object function, PyObject** given, size_t flags, PyObject* keywords):
-    """Call a function with arguments by position, followed by those with these keywords."""
+    """Call a function with positional arguments, followed by arguments with these keywords."""
     cdef Function own = <Function>function
     cdef (PyObject*)[MOST_PARAMETERS] values, attributes, inputs
     cdef Py_ssize_t i, count = PyVectorcall_NARGS(flags)
@@ -261,7 +261,8 @@ cdef tuple OF_CALLS = ("out", "num_threads")
 
 
 def calls_operator(cls, *inputs):
-    """Decorate a function whose parameters are these inputs, attributes of a class of operators, and those of calls."""
+    """Decorate a function whose parameters are these inputs, an operator class's attributes, and parameters of
+    calls."""
     return lambda function: Function(function, cls, inputs)
 
 

@@ -1,6 +1,6 @@
 /* onnxpool's kernels for C and C++, on raw pointers and without the GIL. See docs/c-api.md.
  *
- * The declarations are those of cython_api.pxd. They form an ABI that is only ever extended. Call `onnxpool_import`
+ * The declarations match cython_api.pxd. They form an ABI that is only ever extended. Call `onnxpool_import`
  * once, with the GIL, to look up the functions. Each source file that includes this header has its own copy of them.
  */
 #ifndef ONNXPOOL_H

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from .arrays import Array
 from .attributes import integer, shown
 from .errors import Place, PoolError, PoolTypeError
 from .frozen import Frozen
 from .places import renumber
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    import numpy as np
-
-    from .arrays import Array
 
 Range = tuple[int, int]  # the first position, and the one after the last
 
@@ -110,7 +107,7 @@ class Part(Frozen):
         Returns
         -------
         ndarray, or tuple of two for MaxPool with Indices
-            Part of the result, with the same bits as in the whole result. Indices refer to the whole of X.
+            Part of the result, with the same bits as in the whole result. Indices refer to all of X.
         """
         result = self._plan(x, *inputs, out=out, num_threads=num_threads)
         if self._renumbering is not None:

@@ -50,8 +50,8 @@ class Style(NamedTuple):
     fill: str = ""
     stroke: str = ""
     dash: str = ""
-    weight: float = 1  # of the stroke
-    size: int = 11  # of letters
+    weight: float = 1  # weight of the stroke
+    size: int = 11  # size of letters
     anchor: str = "start"  # the point of a text whose position is given
     bold: bool = False
 
@@ -123,7 +123,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def around(cls, whole: tuple[int, int], part: tuple[int, int], most: int) -> Cut:
-        """The numbers of a whole, or those of a part and its neighbours if these are too many."""
+        """The numbers of a whole, or of a part and its neighbours if the whole has too many."""
         low, high = whole
         if high - low > most:
             low, high = max(low, part[0] - 1), min(high, max(part[1], part[0] + 1) + 1)
@@ -148,7 +148,7 @@ class Cut(NamedTuple):
         yield from range(self.tail, self.high)
 
     def left(self, number: int) -> float:
-        """The left side of a number's cell, in cells. That of a number without a cell is in the gap, or at an end."""
+        """The left side of a number's cell, in cells. A number without a cell is in the gap, or at an end."""
         if number < self.head:
             return max(0, number - self.low)
         return min(self.cells, self.head - self.low + (0.5 if number < self.tail else 1 + number - self.tail))
@@ -234,12 +234,12 @@ class Picture(NamedTuple):
         return table("divisors" if self.divided else "elements in windows", factors, results, boxes, cell, x, margin, y)
 
     def legend(self, marks: Sequence[Mark], y: float) -> tuple[list[Mark], float]:
-        """What the kinds of marks mean that are in the picture."""
+        """What the kinds of marks in the picture mean."""
         return legend(marks, NAMES if self.divided else PLAIN_NAMES, y)
 
 
 def legend(marks: Sequence[Mark], names: Mapping[str, str], y: float) -> tuple[list[Mark], float]:
-    """What the kinds of marks mean: those of cells by their names, those of boxes by what they outline, and taps."""
+    """What the kinds of marks mean: cells by their names, boxes by what they outline, and taps."""
     kinds = {mark.kind for mark in marks}
     entries = [(kind, names[kind], SIGNS.get(kind, "")) for kind in CELLS if kind in kinds]
     entries += [(mark.kind, f"{name} [{value.replace(',', ', ')}]", "") for mark in marks if mark.kind in BOXES
@@ -268,8 +268,8 @@ def legend(marks: Sequence[Mark], names: Mapping[str, str], y: float) -> tuple[l
 
 def table_size(outs: Sequence[int], factor: Callable[[int, int], int]) -> tuple[list[Cut], int, int]:
     """
-    The rows and columns of a table of products that are shown, the width of a cell, and that of the factors on the
-    left. `factor` is that of an axis and an index.
+    Which rows and columns of a table of products are shown, and the widths of a cell and of the factors on the left.
+    `factor` returns the factor of an axis at an index.
     """
     rows, columns = (Cut.of(0, out, MOST_RESULTS) for out in outs)
     wide = max(len(str(factor(0, i) * factor(1, j))) for i in [*rows, 0] for j in [*columns, 0]) if all(outs) else 1
@@ -331,7 +331,7 @@ def texts(kind: str, lines: Sequence[str], y: float) -> tuple[list[Mark], float]
 
 
 def broken(line: str, letters: int) -> list[str]:
-    """A line of text as lines of so many letters, where words allow it."""
+    """A line of text as lines of at most this many letters, where words allow it."""
     parts = [""]
     for word in line.split(" "):
         if parts[-1] and len(parts[-1]) + 1 + len(word) > letters:
@@ -343,8 +343,8 @@ def broken(line: str, letters: int) -> list[str]:
 
 def extent(axis: Axis, size: int = 0) -> tuple[int, int]:
     """
-    The positions of an axis: elements, padding, and what the last window reaches beyond them. `size` is that of a
-    result that goes further, which only MaxUnpool has.
+    The positions of an axis: elements, padding, and what the last window reaches beyond them. `size` is the size of a
+    longer result, which only MaxUnpool has.
     """
     last = (axis.out - 1) * axis.stride - axis.pads[0] + axis.span if axis.out else 0
     return min(0, -axis.pads[0]), max(axis.size + axis.pads[1], last, size)
@@ -416,7 +416,7 @@ def padded(pair: Sequence[Axis], cuts: Sequence[Cut], boxes: Sequence[tuple[int,
 
 def cells(caption: str, kinds: Sequence[Mapping[int, str]], ends: Sequence[Sequence[int]], cuts: Sequence[Cut],
           x: float, y: float) -> list[Mark]:
-    """An image of cells, with numbers at its ends. A cell is of the later one of its row's and its column's kinds."""
+    """An image of cells, with numbers at its ends. A cell has the later of its row's and its column's kinds."""
     rows, columns = cuts
     marks = [Mark("caption", MARGIN, y + 11, text=caption)]
     y += 2 * LINE
@@ -488,7 +488,7 @@ def strip(number: int, axis: Axis, y: float, divided: bool, several: bool,
 
 
 def more_windows(count: int) -> str:
-    """The text instead of the windows that are left out."""
+    """The text that replaces windows that are left out."""
     return f"… {count} more window{'s' * (count > 1)}"
 
 
@@ -520,7 +520,7 @@ def row_of(number: int, axis: Axis, index: int, cut: Cut, x: float, y: float) ->
 
 
 class Drawable(Protocol):
-    """What all pictures have: lines of text, whose first one is the title, and marks with their height."""
+    """What all pictures have: lines of text, the first of which is the title, and marks with their height."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -585,7 +585,7 @@ def dark_rules() -> str:
 
 
 def plot(picture: Drawable, ax: Any = None) -> Any:
-    """Draw a picture on matplotlib axes, or on those of a new figure, which is as large as the picture."""
+    """Draw a picture on matplotlib axes, or on a new figure as large as the picture."""
     try:
         from matplotlib import colors, patches
     except ImportError:

@@ -75,7 +75,7 @@ class Region(NamedTuple):
 
 
 class RegionPicture(NamedTuple):
-    """The picture of a region. If no regions are given, it is the whole of the first image."""
+    """The picture of a region. If no regions are given, it is the whole first image."""
 
     lines: tuple[str, ...]
     region: Region
@@ -141,7 +141,7 @@ class RegionPicture(NamedTuple):
 
     def bins(self, cuts: Sequence[Cut], results: Sequence[Cut], boxes: Sequence[tuple[int, int]], x: float,
              y: float) -> tuple[list[Mark], list[str]]:
-        """The outlines of bins, those of the first and the last one thick, and samples, with a note if some lack."""
+        """The outlines of bins, thick for the first and the last, and samples, with a note if some are missing."""
         down, across = self.region.bins
         shown = [(i, j) for i in results[0] for j in results[1]]
         marks = [mark for place in shown if place not in boxes for mark in self.outline("window", place, cuts, x, y)]
@@ -161,7 +161,7 @@ class RegionPicture(NamedTuple):
         return [bins[index] for bins, index in zip(self.region.bins, place, strict=True)]
 
     def is_drawn(self, place: tuple[int, int], cuts: Sequence[Cut]) -> bool:
-        """Whether some of a bin is drawn, which is not so if it is empty."""
+        """Whether any of a bin is drawn; an empty bin is not."""
         return all(one.is_in(cut) for one, cut in zip(self.pair(place), cuts, strict=True))
 
     def outline(self, kind: str, place: tuple[int, int], cuts: Sequence[Cut], x: float, y: float) -> list[Mark]:
@@ -249,7 +249,7 @@ def region_facts(region: Region, axes: tuple[int, int]) -> dict[str, Any]:
 
 
 def region_lines(number: int, region: Region, axes: tuple[int, int], most: int) -> list[str]:
-    """A region as text. At most so many bins are listed, with at most so many samples."""
+    """A region as text. Lists at most a few bins, each with at most a few samples."""
     lines = [f"region {number}: image {region.image}, corners {', '.join(f'{corner:g}' for corner in region.corners)}"]
     for axis, bins in zip(axes, region.bins, strict=True):
         listed = ["..." if one is None else bin_text(one, most) for one in shortened(bins, most)]

@@ -45,7 +45,7 @@ NAMES = {
 }
 ARRIVED = {**NAMES, "element": "where an element goes", "unread": "0, as no element goes there"}
 ADDRESSED = ("element", "unread")  # kinds of cells that indices address
-MOST_NUMBERS = 100  # which fit in a cell
+MOST_NUMBERS = 100  # numbers below it fit in a cell
 
 
 class UnpoolPicture(NamedTuple):
@@ -53,7 +53,7 @@ class UnpoolPicture(NamedTuple):
 
     lines: tuple[str, ...]
     axes: tuple[tuple[int, Axis], ...]  # each with its number; the windows of the max-pool that is undone
-    sizes: tuple[int, ...]  # of the result
+    sizes: tuple[int, ...]  # sizes of the result
     planes: int
     places: Array | None  # where each element of X goes, as a flat index
 
@@ -79,7 +79,7 @@ class UnpoolPicture(NamedTuple):
         if len(self.axes) > IMAGE_AXES:
             return []
         numbers = ("Numbers in the result, up to 99, are flat indices." if self.places is None else
-                   "Numbers in the result, up to 99, are those of the elements of X that go there.")
+                   "Numbers in the result, up to 99, are the numbers of the elements of X that go there.")
         return [numbers, *[f"Only the first of {self.planes} planes is drawn."] * (self.planes > 1)]
 
     def image(self, y: float) -> tuple[list[Mark], float]:
@@ -158,7 +158,7 @@ class UnpoolPicture(NamedTuple):
 
 def elements(results: Sequence[Cut], boxes: Sequence[tuple[int, int]], width: int, cell: int, x: float,
              y: float) -> list[Mark]:
-    """The elements of X with their numbers, and the outlines of those whose windows are drawn."""
+    """The elements of X with their numbers, and outlines for elements whose windows are drawn."""
     rows, columns = results
     marks = [Mark("caption", x, y + 11, text="elements of X")]
     y += 2 * LINE

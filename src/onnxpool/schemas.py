@@ -21,14 +21,14 @@ QUANTISED_INPUTS = ("X", "x_scale", "x_zero_point", "y_scale", "y_zero_point")
 
 
 class Version(NamedTuple):
-    """One version of an operator, with everything that depends on the version."""
+    """A version of an operator, with everything that depends on it."""
 
     operator: str
     since: int
     attributes: dict[str, Attribute]
     dtypes: tuple[str, ...]
     outputs: int
-    implied: dict[str, Any]  # the values of attributes that are left out, and of those that the version lacks
+    implied: dict[str, Any]  # the values of attributes that are left out or that the version lacks
 
     @property
     def label(self) -> str:

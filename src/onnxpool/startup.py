@@ -1,4 +1,4 @@
-"""The end of the command if onnxpool cannot be imported, for example because of an environment variable."""
+"""Ends the command if onnxpool cannot be imported, for example because of an environment variable."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import sys
 from .errors import printable
 
 PROGRAM = re.compile(r"(-\w*m)?onnxpool(\.__main__|\.exe)?")  # as a script, or as a module that -m names
-STATUS = 2  # of commands that cannot do what they should
+STATUS = 2  # exit status of failed commands
 
 
 def is_command() -> bool:

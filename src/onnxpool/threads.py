@@ -1,4 +1,4 @@
-"""The number of threads of a call: from its argument, the context, the setting, the environment, or the machine."""
+"""A call's thread count: from its argument, the context, the setting, the environment, or the machine."""
 
 import os
 from contextlib import AbstractContextManager
@@ -144,7 +144,7 @@ def num_threads(n: int) -> AbstractContextManager[int]:
     Returns
     -------
     context manager
-        Context manager that yields the number. It can be entered repeatedly, also within its own block and by several
+        Context manager that yields the number. It can be entered repeatedly, even within its own block and by several
         threads or tasks at the same time, and it can decorate a function.
 
     Raises
@@ -169,6 +169,6 @@ def num_threads(n: int) -> AbstractContextManager[int]:
 
 
 def team(asked: object, size: int) -> int:
-    """The number of threads of a call on `size` bytes: 1 if they are few, else the requested number."""
+    """A call's thread count for `size` bytes: 1 if there are few bytes, otherwise the requested number."""
     threads = get_num_threads() if asked is None else _checked(asked)
     return threads if size >= SERIAL_BYTES else 1

@@ -133,7 +133,7 @@ class Axis:
 
     @property
     def picked(self) -> slice | None:
-        """The elements that are the windows, if every window is a single one."""
+        """The elements that are the windows, if every window is a single element."""
         if self.kernel > 1 or self.end - self.begin < self.out:
             return None
         return slice(None, (self.out - 1) * self.stride + 1, self.stride)

@@ -1,4 +1,4 @@
-"""The examples of docs/decisions.md hold, and each decision without an example is named by a test of operators.
+"""Examples in docs/reference/decisions.md hold, and a test of operators names each decision without an example.
 
 The numbers of most examples are those of cases of the conformance suite, with which tests/onnx/test_decision_files.py
 compares the library.
@@ -15,7 +15,7 @@ from support import ROOT, TESTS
 
 import onnxpool
 
-SECTIONS = dict(re.findall(r"^## (D\d+)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "decisions.md").read_text(),
+SECTIONS = dict(re.findall(r"^## (D\d+)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "reference" / "decisions.md").read_text(),
                            re.MULTILINE | re.DOTALL))
 NUMBER = re.compile(r"NaN|-?inf\b|-?\d+(?:\.\d+)?")
 

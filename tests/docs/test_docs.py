@@ -130,8 +130,27 @@ def test_the_readme_tells_the_times_of_arrays() -> None:
     for task, time, others in told:
         for one in others.split(", "):
             package, _, times = one.rpartition(" ")
-            assert rows[known[task]][package] == times, task
+            assert f"{rows[known[task]][package]}x" == times, task
         assert rows[known[task]]["onnxpool"] == time, task
+
+
+def test_the_readme_tells_the_results_of_the_conformance_suite() -> None:
+    """They are as in docs/conformance.md, which `tools/run_conformance.py` writes, for the tier `spec`."""
+    page, readme = ((ROOT / path).read_text() for path in ("docs/conformance.md", "README.md"))
+    (cases,) = set(re.findall(r"^\| runtime \| spec \((\d+)\) \|", page, re.MULTILINE))
+    assert f"Of {cases} [cases that the specification decides]" in " ".join(readme.split())
+    for runtime in ("onnxpool", "onnxruntime"):
+        version, passed = re.findall(rf"^\| {runtime} (\S+) \| (\d+)", page, re.MULTILINE)[0]
+        name = runtime if runtime == "onnxpool" else f"{runtime} {version}"
+        assert f"{name} passes {passed}" in readme
+
+
+def test_the_readme_tells_how_long_builds_and_tests_take_as_contributing_does() -> None:
+    """Times of builds and tests are in both files, because both are read first."""
+    readme, contributing = (" ".join((ROOT / page).read_text().split()) for page in ("README.md", "CONTRIBUTING.md"))
+    told = re.findall(r"(\d+ to \d+) minutes", readme)
+    assert len(told) == 2
+    assert all(times in contributing for times in told)
 
 
 def test_the_index_names_all_pages() -> None:
@@ -142,6 +161,30 @@ def test_the_index_names_all_pages() -> None:
                      if page.parent.name not in ("generated", "project"))  # those of the project are listed themselves
     assert sorted(["README.md", "index.md", *(page for page in listed if "/" not in page)]) == pages
     assert sorted(page for page in listed if page.endswith("/index.md")) == folders
+
+
+def kinds_of_pages() -> dict[str, str]:
+    """The kind of each page that docs/README.md lists: the title of its section, or the word before a colon."""
+    text, kinds = (ROOT / "docs" / "README.md").read_text(), {}
+    for title, section in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL):
+        for page, words in re.findall(r"^\| \[[^]]*\]\(([^)]*\.md)\) \| (.*) \|$", section, re.MULTILINE):
+            kinds[page] = words.partition(":")[0].lower() if title == "Project" else title.lower()
+    return kinds
+
+
+def test_pages_have_a_kind_and_only_references_are_long() -> None:
+    """Folders have pages of one kind, except for project/, and pages other than references at most 1,500 words."""
+    folders = {"start": "tutorials", "howto": "how to", "concepts": "concepts", "reference": "reference"}
+    kinds = kinds_of_pages()
+    assert set(kinds.values()) == {"tutorials", "how to", "concepts", "concept", "reference"}
+    included = {"README.md", "index.md", "project/index.md", "project/changelog.md", "project/contributing.md"}
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        page = path.relative_to(ROOT / "docs")
+        if page.parts[0] in ("generated", "_site", "_templates") or page.as_posix() in included:
+            continue
+        kind = kinds.get(page.as_posix()) or folders[page.parts[0]]
+        assert page.name == "index.md" or kind == folders.get(page.parts[0], kind), page
+        assert kind == "reference" or len(path.read_text().split()) <= 1500, page
 
 
 def test_the_page_on_compatibility_says_what_is_public() -> None:

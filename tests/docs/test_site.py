@@ -65,10 +65,10 @@ def test_the_page_of_an_operator_has_a_picture_of_two_axes(pages: dict[str, str]
 def test_the_page_of_an_operator_says_what_changed(pages: dict[str, str]) -> None:
     """New attributes, dtypes and outputs are named, and a version that only changed the text says so."""
     page = pages["operators/MaxPool.md"]
-    news = dict(re.findall(r"^## Version (\d+)\n\n.*\n\n(New since.*|The calls.*)$", page, re.MULTILINE))
+    news = dict(re.findall(r"^## Version (\d+)\n\n.*\n\n(New since.*|Calls and.*)$", page, re.MULTILINE))
     assert news == {
         "22": "New since version 12: the dtype bfloat16.", "12": "New since version 11: the dtypes int8, uint8.",
-        "11": "The calls and results are those of version 10: ONNX changed only the text.",
+        "11": "Calls and results are as in version 10: ONNX changed only the text.",
         "10": "New since version 8: the attribute `ceil_mode`; the attribute `dilations`.",
         "8": "New since version 1: the attribute `storage_order`; the output Indices."}
     assert "`p` is int, `2` (before: float, `2.0`)" in pages["operators/LpPool.md"]

@@ -41,7 +41,7 @@ def test_decisions_without_results():
     """The page names the decisions that have only errors, and those of which a part is errors."""
     errors = {case.decided.decision for case in every_case().values() if case.error} - {""}
     without = errors - {case.decided.decision for case in CASES}
-    named = re.search(r"^\[(D\d+)\]\(#d\d+\) has only cases .* as a part of (.*)\.", TEXT, re.MULTILINE)
+    named = re.search(r"^All cases of \[(D\d+)\]\(\S+\), and some of (.*), must be refused", TEXT, re.MULTILINE)
     assert {named[1]} == without
     assert set(re.findall(r"D\d+", named[2])) == errors - without
 

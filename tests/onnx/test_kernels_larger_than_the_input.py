@@ -1,4 +1,4 @@
-"""D10, kernels larger than the padded input: the table of docs/decisions.md holds, and every entry point agrees."""
+"""D10, kernels larger than the padded input: the table in docs/reference/decisions.md holds, all entry points agree."""
 
 import itertools
 import re
@@ -16,7 +16,7 @@ from onnxpool.onnx import backend
 from onnxpool.onnx.derived import DERIVED
 from onnxpool.onnx.reference import new_ops
 
-SECTION = (ROOT / "docs" / "decisions.md").read_text().partition("## D10\n")[2].partition("\n## ")[0]
+SECTION = (ROOT / "docs" / "reference" / "decisions.md").read_text().partition("## D10\n")[2].partition("\n## ")[0]
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in SECTION.splitlines() if line.startswith("|")]
 HEAD, TABLE = ROWS[0], [dict(zip(ROWS[0], row, strict=True)) for row in ROWS[2:]]
 MICROSOFT = ("QLinearAveragePool", "NhwcMaxPool")

@@ -63,7 +63,7 @@ def registered(registry):
 def test_the_page_names_the_versions_that_are_tested():
     """They are pinned for the tests."""
     pinned = dict(re.findall(r"^([\w-]+)==(.*)$", (TESTS / "onnx" / "versions.txt").read_text(), re.MULTILINE))
-    named = re.search(r"tested with onnx-ir (\S+),\s+onnxscript (\S+) and spox (\S+):", PAGE).groups()
+    named = re.search(r"tested\s+with\s+onnx-ir\s+(\S+),\s+onnxscript\s+(\S+)\s+and\s+spox\s+(\S+):", PAGE).groups()
     assert named == tuple(pinned[name] for name in ("onnx-ir", "onnxscript", "spox"))
 
 

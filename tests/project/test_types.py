@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import itertools
 import os
 import shutil
 import site
@@ -10,6 +11,7 @@ import sys
 import typing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import onnxpool
@@ -81,14 +83,35 @@ def test_overloads_take_what_the_function_takes(name: str) -> None:
         assert shown == [(key, parameter.kind) for key, parameter in inspect.signature(function).parameters.items()]
 
 
-@pytest.mark.parametrize("name", ["onnxpool", "onnxpool.dask", "onnxpool.xarray"])
-def test_annotations_have_types_when_a_program_runs(name):
-    """typing.get_type_hints finds the types of every public function, as tools for APIs and command lines need."""
-    pytest.importorskip(name.replace("onnxpool.", ""))
+def members(kind: type) -> typing.Iterator[typing.Any]:
+    """The methods and properties that a public class has from this package."""
+    for name, value in inspect.getmembers_static(kind):
+        inner = getattr(value, "__func__", getattr(value, "fget", value))  # of class methods and properties
+        public = not name.startswith("_") or name.startswith("__")
+        if public and inspect.isfunction(inner) and inner.__module__.startswith("onnxpool"):
+            yield inner
+
+
+@pytest.mark.parametrize(("name", "needs"), [
+    ("onnxpool", "numpy"), ("onnxpool.dask", "dask"), ("onnxpool.xarray", "xarray"),
+    ("onnxpool.onnxruntime", "onnxruntime"), ("onnxpool.onnx.backend", "onnx"), ("onnxpool.onnx.reference", "onnx"),
+    ("onnxpool.onnx.checks", "onnx"), ("onnxpool.onnx.models", "onnx")])
+def test_annotations_have_types_when_a_program_runs(name, needs):
+    """typing.get_type_hints finds the types of all that is public, as tools for APIs and command lines need."""
+    pytest.importorskip(needs)
     module = importlib.import_module(name)
-    functions = [value for value in (getattr(module, name) for name in module.__all__)
-                 if callable(value) and not isinstance(value, type)]
-    assert len(functions) >= 8
+    public = [getattr(module, each) for each in getattr(module, "__all__", vars(module)) if not each.startswith("_")]
+    origin = "onnxpool" if hasattr(module, "__all__") else name
+    ours = [each for each in public if getattr(each, "__module__", "").startswith(origin)]
+    functions = [each for each in ours if inspect.isroutine(each)]
+    classes = [each for each in ours if isinstance(each, type)]
+    assert functions or classes
     assert all("num_threads" in typing.get_type_hints(each) for each in functions if each.__name__.endswith("_pool"))
-    for function in functions:
-        typing.get_type_hints(function)
+    for each in (*functions, *classes, *itertools.chain.from_iterable(map(members, classes))):
+        typing.get_type_hints(each)
+
+
+def test_type_hints_of_methods_are_types():
+    """They name the classes that callers get, except where a module would have to be imported for them."""
+    assert typing.get_type_hints(onnxpool.Operator.plan)["return"] is onnxpool.Plan
+    assert typing.get_type_hints(onnxpool.Plan)["dtype"].__origin__ is np.dtype

@@ -46,7 +46,7 @@ def find(name: str) -> Case:
     for case in kernels():
         if case.name == name:
             return case
-    more = "" if "bfloat16" in DTYPES else ", except those of bfloat16, which need the package ml_dtypes"
+    more = "" if "bfloat16" in DTYPES else ", except cases of bfloat16, which need the package ml_dtypes"
     raise SuiteError(f"there is no case {name!r}; onnxpool-conformance list has the names of all{more}")
 
 
@@ -188,7 +188,7 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument("--fail-on", nargs="*", choices=TIERS, default=["spec", "consensus"], metavar="TIER",
                          help="tiers whose failures make the run fail (default: spec consensus)")
     running.add_argument("--expected-failures", metavar="FILE",
-                         help="names of cases, one a line, with a reason after #; those that pass make the run fail")
+                         help="names of cases, one per line, with a reason after #; if one passes, the run fails")
     for name in reports.FORMATS:
         running.add_argument(f"--{name}", nargs="?", const="-", metavar="FILE",
                              help=f"write the results as {name} to a file, or to the standard output")

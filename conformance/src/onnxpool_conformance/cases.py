@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 @dataclass(frozen=True, eq=False)
 class Case:
     """
-    A node with its inputs, of which None is an omitted one.
+    A node with its inputs; None is an omitted input.
 
     A case with an `error` must be refused, whatever the values of its inputs are; the text says what is wrong.
     """

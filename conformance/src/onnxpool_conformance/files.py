@@ -80,7 +80,7 @@ def checked(folder: Path, file: dict[str, str]) -> bytes:
 
 
 def load(folder: Path) -> list[Stored]:
-    """The cases that were exported to a folder, except those of dtypes that need a package."""
+    """The cases that were exported to a folder, except cases of dtypes that need a package."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != FORMAT:

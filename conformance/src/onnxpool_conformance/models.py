@@ -44,7 +44,7 @@ def results(case: Case) -> list[tuple[str, str]]:
 
 
 def model(case: Case) -> onnx.ModelProto:
-    """The model. The sizes of its outputs are open, because they can be part of the question."""
+    """The model. It leaves the sizes of its outputs unspecified, because they can be part of the question."""
     package()
     from onnx import helper
     known = OPERATORS[case.operator]

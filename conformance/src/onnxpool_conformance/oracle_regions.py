@@ -83,7 +83,7 @@ def bins(begin, end, count, size, real):
 
 
 def quiet(x):
-    """The same elements, of which signalling NaNs of 16 bits are quiet, because they are converted to be compared."""
+    """The same elements with quiet NaNs of 16 bits, because elements are converted to be compared."""
     if x.dtype.itemsize != 2:
         return x
     bits = np.ascontiguousarray(x).view(np.uint16).copy()

@@ -23,7 +23,7 @@ def expect_unpool(inputs, attributes, *, channels_last=False):
     if x.ndim < 3 or 0 in (x.shape[1:-1] if channels_last else x.shape[2:]):
         raise GeometryError("no spatial axis, or an empty one")
     if indices.shape != x.shape:
-        raise GeometryError("the shape of indices differs from that of x")
+        raise GeometryError("indices and x have different shapes")
     values, places = (np.moveaxis(a, -1, 1) if channels_last else a for a in (x, indices))
     inner = (*values.shape[:2], *inferred(values.shape[2:], attributes))
     if min(inner[2:]) < 1:
@@ -32,7 +32,7 @@ def expect_unpool(inputs, attributes, *, channels_last=False):
     if rest and rest[0] is not None:
         shape = tuple(rest[0].tolist())
         if len(shape) != x.ndim:
-            raise GeometryError("the rank of output_shape differs from that of x")
+            raise GeometryError("output_shape and x have different ranks")
         outer = (shape[0], shape[-1], *shape[1:-1]) if channels_last else shape
         if outer[:2] != inner[:2] or any(big < small for big, small in zip(outer, inner, strict=True)):
             raise GeometryError(f"output_shape {outer} does not hold {inner}")

@@ -29,7 +29,7 @@ def show(case: Case) -> Iterator[str]:
     if rule.agreed:
         yield f"  runtimes that agree: {rule.agreed}"
     if rule.decision:
-        yield f"  decision {rule.decision} of onnxpool, in docs/decisions.md"
+        yield f"  decision {rule.decision} of onnxpool, in docs/reference/decisions.md"
     for place, array in enumerate(case.inputs):
         yield from shown(f"input {place}", array)
     if case.error:

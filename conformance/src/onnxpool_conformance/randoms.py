@@ -46,8 +46,8 @@ class Draw:
 
 def values(draw: Draw, shape: Sequence[int], dtype: str) -> Array:
     """
-    Numbers of few digits, so that every type has them: any, low, high or equal ones, mostly zeros, or floats of many
-    magnitudes. Bytes are of the whole range.
+    Numbers with few digits, which every type can represent: any, low, high or equal numbers, mostly zeros, or floats of
+    many magnitudes. Bytes cover their whole range.
     """
     floats = dtype in FORMATS
     low, high = (-99, 99) if floats else (np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -63,7 +63,7 @@ def values(draw: Draw, shape: Sequence[int], dtype: str) -> Array:
 
 
 def extent(draw: Draw, rank: int) -> list[int]:
-    """The sizes of an array, of which most are small."""
+    """The sizes of an array, most of them small."""
     channels, longest = draw.pick(((3, 9),) * 8 + ((40, 5), (2, 40), (1, MOST_ELEMENTS)))
     spatial = [draw.integer(1, min(longest, 9)) for _ in range(rank)]
     spatial[draw.integer(0, rank - 1)] = draw.integer(1, longest)
@@ -108,9 +108,9 @@ def wide_window(draw: Draw, operator: str, spatial: Sequence[int]) -> dict[str, 
 
 def wide_values(draw: Draw, x: Array) -> Array:
     """
-    The elements, of which one in three arrays of floats has unusual ones.
+    The elements. One in three float arrays gets unusual ones.
 
-    They are NaNs, infinities, of all magnitudes, or of one whose powers reach the limits of the type.
+    Unusual elements are NaNs, infinities, of all magnitudes, or of a magnitude whose powers reach the type's limits.
     """
     form = FORMATS.get(x.dtype.name)
     if form is None or draw.chance(67):
@@ -284,7 +284,7 @@ def random_case(seed: int, number: int, wide: bool = False) -> Case:
 
 
 def random_cases(count: int, seed: int, wide: bool = False) -> Iterator[Case]:
-    """Random cases with the numbers below a count, except those of dtypes that need a package."""
+    """Random cases with the numbers below a count, except cases of dtypes that need a package."""
     for number in range(count):
         with contextlib.suppress(SuiteError):
             yield random_case(seed, number, wide)

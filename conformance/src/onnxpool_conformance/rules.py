@@ -10,7 +10,8 @@ class Rule(NamedTuple):
     What a group of cases tests, and why their results are as expected.
 
     The reason of a rule of the tier `spec` is a sentence of the specification, word for word. For the tier `consensus`,
-    `agreed` names runtimes that pass all cases of the rule. A decision is a section of docs/decisions.md of onnxpool.
+    `agreed` names runtimes that pass all cases of the rule. A decision is a section of onnxpool's
+    docs/reference/decisions.md.
     """
 
     tier: str

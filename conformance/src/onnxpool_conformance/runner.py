@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The outcome of a case. One that must be refused is passed if it was, and "accepted" if not."""
+    """The outcome of a case. A case that must be refused is passed if it was, and "accepted" if not."""
 
     name: str
     operator: str

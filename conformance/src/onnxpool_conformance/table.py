@@ -30,7 +30,7 @@ def ramp(*sizes: int, dtype: str = "float32") -> Array:
 
 
 def mixed(*shape: int, dtype: str = "float32", step: int = 7) -> Array:
-    """Whole numbers of which neighbours differ: steps modulo 31, and of both signs in types that have them."""
+    """Whole numbers whose neighbours differ: steps modulo 31, with both signs in signed types."""
     count = math.prod(shape)
     values = np.arange(1, 1 + count) if step == 1 else np.arange(count) * step % 31 - (0 if dtype == "uint8" else 15)
     return np.asarray(values.reshape(shape).astype(DTYPES[dtype]))
@@ -38,9 +38,9 @@ def mixed(*shape: int, dtype: str = "float32", step: int = 7) -> Array:
 
 def scattered(*shape: int, dtype: str = "float32") -> Array:
     """
-    Whole numbers from 0 on in disorder, none twice in floats, so that each window has a maximum of its own.
+    Shuffled whole numbers from 0 on, each once in floats, so that each window has its own maximum.
 
-    Bytes are of the whole range.
+    Bytes cover their whole range.
     """
     count = math.prod(shape)
     step = next(step for step in range(count * 5 // 8, count + 1) if math.gcd(step, count) == 1)
@@ -387,13 +387,13 @@ OVERHANG: dict[str, Any] = {"kernel_shape": [4], "strides": [4], "ceil_mode": 1,
 COUNTED: dict[str, Any] = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1,
                            "count_include_pad": 1}
 EMPTY: dict[str, Any] = {"kernel_shape": [2], "strides": [2], "pads": [2, 3]}
-AROUND: dict[str, Any] = {"kernel_shape": [2], "dilations": [3], "pads": [1, 1]}  # no tap is on one of two elements
+AROUND: dict[str, Any] = {"kernel_shape": [2], "dilations": [3], "pads": [1, 1]}  # a window reads one of two elements
 LARGER: dict[str, Any] = {"kernel_shape": [6], "strides": [2], "ceil_mode": 1}
 SAMPLE: dict[str, Any] = {"sampling_ratio": 1, "coordinate_transformation_mode": "output_half_pixel"}
 
 
 def decisions() -> Iterator[Case]:
-    """Cases of the decisions of onnxpool that have results."""
+    """Cases of onnxpool's decisions that have results."""
     yield from pools("d1", "2d", ramp(2, 2), ("AveragePool", "MaxPool"), opset=22, **DROPPED)
     for operator, opset in (("AveragePool", 10), ("AveragePool", 19), ("MaxPool", 12), ("LpPool", 18), ("LpPool", 22)):
         yield case("d1 silent", operator, f"2d_opset_{opset}", ramp(2, 2), opset=opset, **DROPPED)
@@ -513,7 +513,7 @@ def errors() -> Iterator[Case]:
 
 
 def kernels() -> Iterator[Case]:
-    """Each dtype at the first and last opset of each version, and there with none to five axes: what a runtime has."""
+    """Each dtype at the first and last opset of each version, with none to five axes: what a runtime supports."""
     for operator, known in OPERATORS.items():
         pooled = operator in WINDOWED or operator in GLOBAL or known.domain or operator == "MaxUnpool"
         usual = "float32" if "float32" in known.dtypes else "uint8"

@@ -8,7 +8,7 @@ COMMON = 7  # the oldest opset that runtimes in use accept; only cases about old
 
 
 class Operator(NamedTuple):
-    """An operator; those of com.microsoft have a single version, which models of any opset can use."""
+    """An operator; operators of com.microsoft have a single version, which models of any opset can use."""
 
     versions: tuple[int, ...]
     attributes: dict[str, int]
@@ -48,7 +48,7 @@ INDICES_SINCE = 8  # the second output of MaxPool
 
 
 def oldest(operator: str, attributes: dict[str, Any], dtype: str, outputs: int = 1) -> int:
-    """The oldest opset in common use that has all of these."""
+    """The oldest opset in common use that has all of this."""
     known = OPERATORS[operator]
     since = [COMMON, known.versions[0], known.dtypes[dtype], *(known.attributes[name] for name in attributes)]
     return max(since) if outputs == 1 else max(*since, INDICES_SINCE)

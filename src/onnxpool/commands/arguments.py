@@ -83,13 +83,13 @@ exit status:
 
 FIX = """
 Rewrite the pooling nodes of an ONNX model so that runtimes agree about them,
-and write the model to FILE.onnx. ceil_mode and SAME_* become pads, padding that
-counts becomes a Pad, and versions that a runtime lacks become others.
+and write the model to FILE.onnx. ceil_mode and SAME_* become pads, padding
+that counts becomes a Pad, and a runtime's missing versions become others.
 
 A node is rewritten only if every window keeps its elements and its divisor, so
-that maxima keep their bits, and means and norms the bounds of their errors.
-Otherwise it stays as it is, and the reason is shown. Everything else in the
-file stays the same, byte for byte.
+that maxima keep their bits, and means and norms their error bounds. Otherwise
+it stays as it is, and the reason is shown. Everything else in the file stays
+the same, byte for byte.
 """
 FIX_END = """
 examples:
@@ -136,8 +136,8 @@ of at least one and up to 25 calls within 0.2 s. If onnxruntime is installed, it
 runs the same nodes, each in a session of its own with the same number of
 threads.
 
-Inputs are given or generated as in `onnxpool run`. Without MODEL, the command
-takes the ResNet-50 that the onnx package ships.
+Inputs are given or generated as in `onnxpool run`. Without MODEL, time the
+ResNet-50 that the onnx package ships.
 """
 BENCH_END = """
 examples:
@@ -213,12 +213,12 @@ def add_bench(bench: Parser) -> None:
     """The arguments of ``bench``."""
     add_model(bench)
     bench.add_argument("--threads", type=partial(integer, minimum=1, maximum=INT64_MAX), metavar="N",
-                       help="number of threads of both (default: that of onnxpool)")
+                       help="number of threads for both (default: onnxpool's)")
     bench.add_argument("--tune", metavar="FILE",
                        help="tune the plan of each node, time it again, and write the wisdom to FILE, as JSON")
 
 
-RESULT_DTYPE = "result_dtype"  # the argument `dtype` of means: here, --dtype is that of X
+RESULT_DTYPE = "result_dtype"  # the argument `dtype` of means: here, --dtype is the dtype of X
 METAVARS = {"ints": "N,N,...", "int": "N", "float": "NUMBER", "string": "NAME", "flag": "0|1", "axes": "N,N,...",
             "opset": "N", RESULT_DTYPE: "DTYPE"}
 OF_CALLS = {"axes": "the axes to pool (default: the spatial axes)", "channels_last": "X is (N, *spatial, C)",
@@ -253,7 +253,7 @@ def add_explain(explain: Parser) -> None:
     explain.add_argument("--shape", action="append", default=[], metavar="[NAME=]SIZE,SIZE,...",
                          help="the shape of X, or of an input of the model with unknown sizes")
     explain.add_argument("--dtype", help="dtype of X (default: float32)")
-    explain.add_argument("--svg", metavar="FILE", help="draw the windows of one pool, too, as SVG")
+    explain.add_argument("--svg", metavar="FILE", help="also draw the windows of one pool, as SVG")
     explain.add_argument("--png", metavar="FILE", help="the same as PNG, which needs matplotlib")
     group = explain.add_argument_group("attributes", ATTRIBUTES.strip())
     for name, kind in sorted(settings().items()):
@@ -298,7 +298,7 @@ def add_fix(fix: Parser) -> None:
     fix.add_argument("output", metavar="FILE.onnx", help="the file to write")
     fix.add_argument("--runtime", action="append", default=[], metavar="NAME[=VERSION]",
                      help="rewrite only what this runtime needs: onnxruntime, openvino, reference or inference; can be "
-                          "repeated (default: all of them, and no ceil_mode and auto_pad)")
+                          "repeated (default: all runtimes, without ceil_mode and auto_pad)")
 
 
 def add_supported(supported: Parser) -> None:

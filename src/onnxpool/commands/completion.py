@@ -7,7 +7,7 @@ from ..schemas import SCHEMAS
 from . import OK
 from .arguments import parser
 
-FILES = ("MODEL", "WHAT", "FILE")  # in the metavars of arguments that name files
+FILES = ("MODEL", "WHAT", "FILE")  # metavars of arguments that name files
 
 
 def run(args: argparse.Namespace) -> int:

@@ -46,7 +46,7 @@ def value_of(operator: str, name: str, text: str) -> Any:
 
 
 def dtype_named(label: str, text: str) -> Any:
-    """The dtype of a name as NumPy reads it, or else in lower case."""
+    """A dtype's name as NumPy reads it, otherwise in lower case."""
     for spelling in (text, text.lower()) if text.isalnum() and len(text) >= SHORTEST else (text,):
         try:
             return dtype_of(label, spelling)

@@ -16,7 +16,7 @@ NAMES = {bare(name): name for name in ALL_SCHEMAS}
 
 
 def operator_of(text: str) -> str | None:
-    """The operator of a name in any spelling, with or without its domain."""
+    """The operator with a name in any spelling, with or without its domain."""
     domain, _, name = text.rpartition(":")
     found = NAMES.get(bare(name))
     return found if found and domain.lower().strip(":") in ("", ALL_SCHEMAS[found].domain or "ai.onnx") else None
@@ -28,7 +28,7 @@ def is_path(text: str) -> bool:
 
 
 def unknown(text: str, fault: str, way: str) -> PoolError:
-    """The error for an unknown operator. `way` says what to give instead if no operator has a similar name."""
+    """The error for an unknown operator. `way` says what to pass instead if no operator has a similar name."""
     from difflib import get_close_matches  # only errors need it
 
     near = get_close_matches(bare(text.rpartition(":")[2]), NAMES, 1)

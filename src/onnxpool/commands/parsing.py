@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
         return self.learn(super().add_argument(*args, **kwargs))
 
     def learn(self, action: argparse.Action) -> argparse.Action:
-        """Register an option or operand. Those of groups must be registered explicitly."""
+        """Register an option or operand. Options in groups must be registered explicitly."""
         self.known.update(dict.fromkeys(action.option_strings, action))
         if not action.option_strings:
             self.operands.append(action)
@@ -63,7 +63,7 @@ class Parser(argparse.ArgumentParser):
         """The words in an order that argparse can parse: options joined with their values, then operands."""
         options: list[str] = []
         operands: list[str] = []
-        unfinished: list[str] | None = None  # the list whose last word ends in a value that may continue
+        unfinished: list[str] | None = None  # a list that goes on after this word
         position = 0
         while position < len(words):
             word = words[position]
@@ -110,7 +110,7 @@ class Parser(argparse.ArgumentParser):
         return found[0]
 
     def once(self, option: str, options: Sequence[str]) -> None:
-        """Refuse an option that is given again, of whose values only the last would count."""
+        """Refuse a repeated option, because only its last value would count."""
         action = self.known[option]
         single = action.nargs != 0 and not isinstance(action.default, list)
         if single and any(self.known.get(other.partition("=")[0]) is action for other in options):
@@ -134,7 +134,7 @@ def is_option(word: str) -> bool:
 
 
 def takes(nargs: int | str | None, word: str) -> bool:
-    """Whether a word is the value of the option before it. `nargs` tells whether that value is optional."""
+    """Whether a word is the value of the option before it. `nargs` says whether that value is optional."""
     if nargs == "?":
         return NUMBERS.fullmatch(word) is not None or word.lower() in SWITCHED
     return not is_option(word)

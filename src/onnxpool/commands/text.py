@@ -25,7 +25,7 @@ def plain(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON on one line, made harmless in JSON's own escapes."""
+    """A value as JSON on one line, with hostile characters in JSON escapes."""
     text = json.dumps(plain(value), allow_nan=False).replace("\x7f", r"\u007f")
     return LOGGED.sub(r"#\\u0023", text)
 
@@ -73,7 +73,7 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def print_lines(*lines: str, file: TextIO | None = None) -> None:
-    """Print lines, in which hostile names may occur. All that commands print comes here, to be made harmless."""
+    """Print lines, which may contain hostile names. All output of commands comes here, to be escaped."""
     for line in lines:
         print(LEADING.sub(r"\1\\x3a", printable(line)), file=file)
 

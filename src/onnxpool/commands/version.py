@@ -1,4 +1,4 @@
-"""``onnxpool --version``: the version and, as JSON, all that a bug report should say about the installation."""
+"""``onnxpool --version``: the version and, as JSON, what a bug report should say about the installation."""
 
 import argparse
 import os

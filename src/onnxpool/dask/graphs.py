@@ -61,7 +61,7 @@ def plan_of(x: Any, op: Operator) -> ReducingPlan:
 
 
 def check_known(label: str, x: Any) -> None:
-    """Refuse dask arrays of unknown shape, and types of chunks, such as masked arrays."""
+    """Refuse dask arrays of unknown shape, and unsupported types of chunks, such as masked arrays."""
     for axis, size in enumerate(x.shape):
         if math.isnan(size):
             raise PoolError(f"{label}: chunk sizes along axis {axis} are unknown; call x.compute_chunk_sizes() first",
@@ -86,8 +86,8 @@ def result_chunks(plan: ReducingPlan, chunks: Sequence[Shape], given: Any) -> tu
     """
     The chunk sizes of a result.
 
-    By default, chunks of the result follow those of the input: window i belongs to the chunk of element i * stride.
-    Windows after the last element belong to the last chunk.
+    By default, chunks of the result follow the chunks of the input: window i belongs to the chunk of element i *
+    stride. Windows after the last element belong to the last chunk.
     """
     if given is not None:
         try:
@@ -134,9 +134,9 @@ class Reads(NamedTuple):
     """The pieces that one chunk of a result reads along an axis of the input."""
 
     place: int  # number of the chunk
-    result: Range  # its position in the result, or that of an earlier chunk with the same windows
+    result: Range  # its position in the result, or an earlier chunk's with the same windows
     pieces: list[Piece]
-    sizes: Shape  # of the pieces
+    sizes: Shape  # sizes of the pieces
 
 
 def reads(plan: ReducingPlan, chunks: Sequence[Shape], results: Sequence[Shape]) -> Iterator[list[Reads]]:
@@ -164,7 +164,7 @@ def tiled(x: Any, plan: ReducingPlan, results: tuple[Shape, ...], num_threads: i
     name, cuts = f"onnxpool-{type(plan.operator).__name__}-{token}", f"onnxpool-cut-{token}"
     kept = kept_axes(plan)
     graph: dict[Any, Any] = {}
-    # The functions that cut pieces, None for whole chunks, and those that pool them; tasks share them.
+    # The functions that cut pieces, None for whole chunks, and the functions that pool them. Tasks share both.
     crops: dict[Any, Any] = {}
     calls: dict[Any, Any] = {}
     for taken in product(*reads(plan, x.chunks, results)):
@@ -247,7 +247,7 @@ def shared(x: Any, plan: ReducingPlan, num_threads: int | None) -> Any:
     numbered = [[Piece(chunk, Cut(size, 0, size)) for chunk, size in enumerate(sizes) if size or not any(sizes)]
                 for sizes in x.chunks]
     graph: dict[Any, Any] = {}
-    calls: dict[Any, Any] = {}  # the functions that reduce chunks; those of equal sizes share one
+    calls: dict[Any, Any] = {}  # the functions that reduce chunks; chunks of equal sizes share one
     for batch in product(*([None] if axis in places else list(enumerate(own)) for axis, own in enumerate(numbered))):
         along = [own if one is None else [one[1]] for one, own in zip(batch, numbered, strict=True)]
         own_plan = plan.operator.plan(tuple(sum(piece.cut.size for piece in own) for own in along), plan.dtype)

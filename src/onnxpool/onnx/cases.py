@@ -15,7 +15,7 @@ REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
 TRACT, WEB, SIMPLIFIER, OPTIMIZER = "tract", "onnxruntime-web", "onnxsim", "onnxoptimizer"
 RUNTIMES = {"onnxruntime": ORT, "openvino": OPENVINO, "reference": REFERENCE, "inference": INFERENCE,
             **{name: name for name in (TRACT, WEB, SIMPLIFIER, OPTIMIZER)}}
-USUAL = (ORT, OPENVINO, REFERENCE, INFERENCE)  # those that are asked about unless others are named
+USUAL = (ORT, OPENVINO, REFERENCE, INFERENCE)  # selected unless others are named
 NAMES = {runtime: name for name, runtime in RUNTIMES.items()}
 
 AVERAGE, MAXIMUM, NORM = ("AveragePool",), ("MaxPool",), ("LpPool",)
@@ -44,7 +44,7 @@ def room(axis: Axis) -> int:
 
 def differ(pairs: Sequence[tuple[Axis, Axis]]) -> bool:
     """
-    Whether windows along the first of each two axes, or their divisors, differ from those along the second.
+    For each pair of axes, whether windows or divisors differ between the two.
 
     If a window is empty along one axis, the others do not matter, because results of empty windows are not compared.
     """
@@ -85,11 +85,11 @@ class Case(NamedTuple):
     """The known facts of a pooling node, without `shape` and `dtype` if its model leaves them open."""
 
     operator: Operator
-    inputs: tuple[bool, ...]  # whether each has a name; optional ones may have an empty one
+    inputs: tuple[bool, ...]  # whether each input has a name; optional inputs may have an empty one
     dtype: str | None = None
     shape: tuple[int | str, ...] | None = None
-    axes: tuple[Axis, ...] = ()  # the windows of each axis; None if a size is open
-    output: tuple[int, ...] = ()  # the shape that follows from these sizes; None if one is open
+    axes: tuple[Axis, ...] = ()  # the windows of each axis; None if a size is unknown
+    output: tuple[int, ...] = ()  # the shape that follows from these sizes; None if one is unknown
     around: Surroundings = NOTHING
 
     @property
@@ -223,5 +223,5 @@ class Disagreement(NamedTuple):
 
     @property
     def who(self) -> str:
-        """The runtime, with its releases if it is not all of them."""
+        """The runtime, with its releases unless the row applies to all."""
         return f"{self.runtime} before {'.'.join(map(str, self.before))}" if self.before else self.runtime

@@ -123,7 +123,7 @@ def check_model(path: str | Path, shapes: Mapping[str, tuple[int, ...]] | None =
     shapes : mapping of str to tuple of int, optional
         Shapes of inputs with unknown sizes.
     wanted : Filter
-        Selection of warnings. By default, those about onnxruntime, OpenVINO and onnx that ordinary values show.
+        Selection of warnings. By default, warnings about onnxruntime, OpenVINO and onnx that ordinary values show.
 
     Returns
     -------

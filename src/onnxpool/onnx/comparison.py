@@ -1,4 +1,4 @@
-"""Comparison of results with those of other runtimes: the largest difference, and tolerances."""
+"""Comparison with the results of other runtimes: the largest difference, and tolerances."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ def agrees(actual: Array, expected: Array, rtol: float = RTOL, atol: float = ATO
 
 
 def node_agrees(x: Array, outputs: Sequence[Array], theirs: Sequence[Array], tolerance: Tolerance) -> bool:
-    """Whether the outputs of a pooling node agree with those of another runtime. Indices must be equal."""
+    """Whether the outputs of a pooling node agree with another runtime's. Indices must be equal."""
     rtol, atol = tolerance
     if outputs[0].dtype.kind in "iu":
         rtol, atol = 0.0, atol or 0.0

@@ -24,7 +24,7 @@ DERIVED: dict[str, dict[str, Any]] = json.loads(
     resources.files("onnxpool.onnx").joinpath("disagreements.json").read_text("utf-8"))
 MOST_SPATIAL = 5  # spatial axes of the cases from which ranks are derived
 
-# What a case of a derived row may have.
+# Conditions of derived rows.
 CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "padding": lambda case: case.padded,
     "dilations": lambda case: case.dilated,
@@ -66,7 +66,8 @@ WITHOUT = "without "  # before a condition: its opposite
 
 
 def held(literal: str, case: Case, related: Mapping[str, Disagreement]) -> bool:
-    """Whether a condition of a derived row, or the row of a related runtime with this name, holds, or its opposite."""
+    """Whether a condition of a derived row holds, or a related runtime's row with this name, or the opposite of
+    either."""
     name = literal.removeprefix(WITHOUT)
     row = related.get(name)
     holds = CONDITIONS[name](case) if row is None else case.name in row.operators and row.holds(case)
@@ -74,7 +75,7 @@ def held(literal: str, case: Case, related: Mapping[str, Disagreement]) -> bool:
 
 
 def kernel_rows(prefix: str, runtime: str, ranked: bool = True) -> Iterator[Disagreement]:
-    """The rows about operators, versions, dtypes and, if they are all that matters, ranks that a runtime lacks."""
+    """The rows about operators, versions, dtypes and ranks that a runtime lacks; ranks only if nothing else matters."""
     seen: dict[str, dict[str, Any]] = DERIVED[NAMES[runtime]]
     kernels, ranks = seen["kernels"], seen["ranks"]
 
@@ -99,7 +100,7 @@ def kernel_rows(prefix: str, runtime: str, ranked: bool = True) -> Iterator[Disa
 
 
 def tested(name: str, opset: int, version: int) -> int:
-    """The opset that stands for another one: of each version, the first and the last one are tested."""
+    """The tested opset that represents another one: the first and the last opset of each version are tested."""
     later = [each.since for each in SCHEMAS[name].versions if each.since > version]
     return version if opset == version or not later else min(later) - 1
 
@@ -115,7 +116,7 @@ def opsets_of(name: str) -> dict[str, set[int]]:
 
 
 def behaviour_rows(runtime: str, related: Mapping[str, Disagreement]) -> Iterator[Disagreement]:
-    """The derived rows about results. One that is a row of a related runtime has its text."""
+    """The derived rows about results. If a related runtime has the same row, its text is used."""
     for number, row in enumerate(DERIVED[runtime]["rows"], 1):
         when = tuple(row["when"])
         conditions = ", ".join(sorted(when, key=lambda each: each.startswith(WITHOUT)))

@@ -1,11 +1,11 @@
 """
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
-onnxpool's own answers, with the reasons, are in docs/decisions.md. Rows about kernels, and all about tract and
+docs/reference/decisions.md has onnxpool's own answers, with reasons. Rows about kernels, and all about tract and
 onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagreements.py` writes them to
 disagreements.json, as conjunctions of `CONDITIONS`. The others describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
 2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the
-table misses, or warns of without need.
+table misses, or about which it warns needlessly.
 
 If a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares it with ours.
 """
@@ -80,7 +80,7 @@ def truncated(a: int, b: int) -> int:
 
 
 def ort_axis(axis: Axis, mode: str, ceil: bool, cuts: bool) -> Axis:
-    """The windows with the pads of onnxruntime for SAME_*, of which a negative one may cut off the end of the input."""
+    """The windows with onnxruntime's pads for SAME_*; a negative pad may cut off the end of the input."""
     needed = (ceil_div(axis.size, axis.stride) - 1) * axis.stride + axis.kernel - axis.size
     head = truncated(needed + (mode == "SAME_LOWER"), 2)
     room = axis.size + needed - axis.span
@@ -105,7 +105,7 @@ def ort_plain(case: Case) -> bool:
 
 
 def ort_block() -> int:
-    """The channels of onnxruntime's blocks: as many float32 as the largest register of this processor holds."""
+    """The channels of onnxruntime's blocks: as many float32 numbers as this processor's largest register holds."""
     return 16 if "x86_v4" in available() else 8
 
 
@@ -251,8 +251,8 @@ def reference_mistakes_infinity(case: Case) -> bool:
     """
     Whether the reference's Indices are wrong for a window full of inf, or of -inf, in its code for unit strides.
 
-    It replaces infinities by the largest finite numbers, and padding by the minimum of the window, before it looks for
-    the maximum: of inf, padding is chosen, and of -inf, the first element.
+    It replaces infinities with the largest finite numbers, and padding with the minimum of the window, before it looks
+    for the maximum: of inf, padding is chosen, and of -inf, the first element.
     """
     return case.operator.return_indices and case.unit and reference_misplaces(case, infinities=True)
 
@@ -299,7 +299,7 @@ def place(coordinates: Iterable[int], sizes: Iterable[int]) -> int:
 
 
 def digits(number: int, sizes: Sequence[int]) -> list[int]:
-    """The coordinates of a position, of which the first one may be too large."""
+    """The coordinates of a position; the first one may be too large."""
     found: list[int] = []
     for size in reversed(sizes[1:]):
         number, digit = divmod(number, size)
@@ -416,7 +416,7 @@ def ort_merges(case: Case) -> bool:
 
 
 def ort_merged_pads(case: Case) -> tuple[int, ...]:
-    """The pads of the pool, with those of the Pad before it."""
+    """The pads of the pool and of the Pad before it, added."""
     zeros = case.around.zeros
     own = case.operator.attributes.get("pads", (0,) * len(zeros))
     return tuple(pad + more for pad, more in zip(own, zeros, strict=True))
@@ -430,12 +430,12 @@ def ort_refuses_merged(case: Case) -> bool:
 
 
 def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
-    """The windows of each axis, and those of onnxruntime with merged pads; empty if it does not merge them."""
+    """The windows of each axis, with the node's pads and with onnxruntime's merged ones; empty if it merges none."""
     return merged_axes(case) if ort_merges(case) and not ort_refuses_merged(case) else []
 
 
 def merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
-    """The windows of each axis, and those with the pads of the Pad before the pool."""
+    """The windows of each axis, without and with the pads of the Pad before the pool."""
     zeros, rank = case.around.zeros, len(case.axes)
     pairs = []
     for i, axis in enumerate(case.axes):
@@ -485,7 +485,7 @@ def ort_forgets_zeros(case: Case) -> bool:
 
 
 def ort_fuses(case: Case) -> bool:
-    """Whether onnxruntime replaces a mean between DequantizeLinear and QuantizeLinear by QLinearAveragePool."""
+    """Whether onnxruntime replaces a mean between DequantizeLinear and QuantizeLinear with QLinearAveragePool."""
     before, after = case.around.before, case.around.after
     if before is None or after is None or case.around.readers != 1:
         return False
@@ -604,7 +604,7 @@ DISAGREEMENTS = (
     Disagreement(
         "reference-unit-indices", REFERENCE, MAXIMUM, reference_counts_otherwise,
         "returns wrong Indices if strides and dilations are 1: it counts from 0 in each channel, ignores "
-        "storage_order, and takes the sizes of the output for those of the kernel"),
+        "storage_order, and takes output sizes for kernel sizes"),
     Disagreement(
         "reference-unit-int8", REFERENCE, MAXIMUM, lambda case: case.unit and case.rank == 2 and case.dtype == "int8",
         "pads with NaN, which int8 cannot represent, even if pads are 0"),
@@ -831,7 +831,7 @@ OF_GRAPHS = (
     *simplified("onnxoptimizer", OPTIMIZER, AVERAGE + MAXIMUM, merges),
 )
 
-# Rows of onnxruntime, of which those for the same loops hold in a browser, too.
+# Rows of onnxruntime. Rows about the same loops hold in a browser, too.
 RELATED = {row.name: row for row in DISAGREEMENTS if row.runtime == ORT and not row.before}
 OF_RUNS = (*kernel_rows(TRACT, TRACT), *behaviour_rows(TRACT, {}),
            *kernel_rows(WEB, WEB), *behaviour_rows(WEB, RELATED))
@@ -847,8 +847,8 @@ class Filter(NamedTuple):
     values : bool
         Whether rows that only unusual values reveal are selected too.
     runtimes : mapping of str to tuple of int, optional
-        The runtimes, as named in the rows, each with its release, which is empty for any. None means onnxruntime,
-        OpenVINO and onnx.
+        The runtimes, as named in the rows, each with its release, or an empty tuple for any release. None means
+        onnxruntime, OpenVINO and onnx.
     ignored : collection of str
         Names of rows that are not selected.
     """

@@ -1,9 +1,9 @@
 """
 ``onnxpool fix``: rewrites pooling nodes so that runtimes agree about them.
 
-The table of disagreements says what is wrong with a node, and `RULES` how it can be written otherwise. A rule may be
+The table of disagreements says what is wrong with a node, and `RULES` how to rewrite it. A rule may be
 used only if it keeps every window: the same elements, and for means the same divisors. Of the ways that it offers, the
-one with the fewest disagreements is taken.
+one that leaves the fewest disagreements wins.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ MARK = "onnxpool fix: "  # begins the doc_string that tells nodes apart while sh
 PADS, PAD_OF_BFLOAT16 = 2, 13  # the first opsets whose Pad has pads and a value, and takes bfloat16
 CONSTANT_OF_BYTES = 9  # the first opset whose Constant can be of any dtype
 MOST_COMPARED = 2**16  # windows of an axis that reach into padding, which are compared one by one
-DECLARED = ("the model declares the sizes that onnx's shape inference predicts, and not those that runtimes compute; "
+DECLARED = ("the model declares the sizes that onnx's shape inference predicts, not the sizes that runtimes compute; "
             "remove its value_info and the sizes of its outputs first")
 LARGEST_PAD = 2**16  # elements along an axis that a Pad may add: it takes memory, unlike the pads of a pool
 MEANS, MAXIMA = AVERAGE + QLINEAR, MAXIMUM + NHWC
@@ -72,8 +72,8 @@ class State(NamedTuple):
     node: onnx.NodeProto
     before: tuple[onnx.NodeProto, ...]
     case: Case
-    opset: int  # of the default domain
-    names: Collection[str]  # which the model uses
+    opset: int  # opset of the default domain
+    names: Collection[str]  # names that the model uses
     constant: Callable[[str], Array | None]  # the value of an input of the node, by its name in the operator
 
     @property
@@ -162,7 +162,7 @@ def check_kept(old: State, new: State, heads: Sequence[int]) -> None:
             raise UnfitError("a mean would get another divisor, because ceil_mode overhangs padding that counts")
     covers = [all(axis.covers for axis in state.case.axes) for state in (old, new)]
     if old.case.name in QLINEAR and covers[0] != covers[1]:
-        raise UnfitError("a quantised mean would be rounded otherwise, as those of all elements are")
+        raise UnfitError("a quantised mean would be rounded differently, as means of all elements are")
 
 
 def explicit(state: State) -> Iterator[State]:
@@ -234,7 +234,7 @@ def filler(state: State) -> Array:
 
 
 def numpy_dtype(name: str | None) -> Any:
-    """The dtype of a name; that of bfloat16 is onnx's."""
+    """The dtype with this name; onnx defines bfloat16."""
     return helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16) if name == "bfloat16" else name
 
 
@@ -286,7 +286,7 @@ def zero_points(state: State) -> Iterator[State]:
 
 class Rule(NamedTuple):
     """
-    A way to write nodes of some operators otherwise.
+    A way to rewrite nodes of some operators.
 
     `ways` yields the rewritten nodes, none if it does not apply, or raises `UnfitError` with the reason why it cannot
     be used although it applies. A rule that `admits` lets runtimes run nodes that they refuse, and is used only where
@@ -318,7 +318,7 @@ class NodeFix:
     changes : list of str
         The nodes that replace it, as text. Empty if it stays as it is.
     fixed, remaining : list of dict
-        Disagreements that the rewriting settled, and those that remain, as in `NodeCheck`.
+        Disagreements that the rewriting settled, and disagreements that remain, as in `NodeCheck`.
     reasons : list of str
         Why not all could be settled.
     """
@@ -342,7 +342,7 @@ class Fixed(NamedTuple):
     external : bool
         Whether the model refers to files with weights, by paths relative to its own.
     nodes : list of NodeFix
-        Pooling nodes about which there is something to say.
+        Pooling nodes with changes, or with disagreements that remain.
     opset : tuple of int, optional
         Opsets of the default domain before and after. None if it stays.
     """
@@ -374,7 +374,7 @@ class Target(NamedTuple):
         return sum(not row.before for row in rows), sum(bool(row.before) for row in rows)
 
     def exposes(self, state: State, way: State) -> bool:
-        """Whether a runtime about which a way settles something disagrees about the node for other reasons."""
+        """Whether a runtime with a settled disagreement still disagrees about the node for other reasons."""
         left = self.rows(way.case)
         names = {row.name for row in left}
         settled = {row.runtime for row in self.rows(state.case) if row.name not in names}
@@ -426,7 +426,7 @@ def pools_of(graph: Any, path: Place) -> Iterator[tuple[Place, onnx.NodeProto]]:
 
 
 def forget_claims(graph: onnx.GraphProto, inner: bool = False) -> None:
-    """Remove the shapes that a model claims for results of nodes: only those that follow from inputs are sure."""
+    """Remove the shapes that a model declares for node results: only shapes that follow from inputs are certain."""
     del graph.value_info[:]
     for value in (*graph.output, *(graph.input if inner else ())):
         if value.type.HasField("tensor_type"):
@@ -575,7 +575,8 @@ def fix_model(path: str | Path, wanted: Filter = Filter()) -> Fixed:  # noqa: B0
     path : path_like
         Model file. External files with weights need not be present.
     wanted : Filter
-        Selection of disagreements. By default, those about all runtimes, unless they show only with unusual values.
+        Selection of disagreements. By default, disagreements of all runtimes, unless they show only with unusual
+        values.
 
     Returns
     -------
@@ -639,7 +640,7 @@ def is_misjudged(found: Found) -> bool:
 
 
 def is_consistent(model: onnx.ModelProto) -> bool:
-    """Whether the shapes that a model declares are those that onnx's inference predicts."""
+    """Whether a model declares the shapes that onnx's inference predicts."""
     try:
         onnx.shape_inference.infer_shapes(without_weights(model), check_type=True, strict_mode=True)
     except Exception:  # the exceptions of the onnx package have no common base
@@ -648,7 +649,7 @@ def is_consistent(model: onnx.ModelProto) -> bool:
 
 
 def binary_content(path: str | Path, model: onnx.ModelProto) -> bytes:
-    """The bytes of a model's file, which must be those of protobuf: models can also be stored as text."""
+    """The bytes of a model's file, in protobuf's binary format: models can also be stored as text."""
     with open(path, "rb") as file:
         data = file.read()
     try:
@@ -661,7 +662,7 @@ def binary_content(path: str | Path, model: onnx.ModelProto) -> bytes:
 
 def best_results(model: onnx.ModelProto, found: Sequence[Found], target: Target,
                  opsets: Sequence[int]) -> tuple[list[Result], int | None]:
-    """What becomes of each node, and the opset if another one of these leaves fewer disagreements."""
+    """What becomes of each node, and the new opset, if one of these opsets leaves fewer disagreements."""
     names = {str(text) for text in texts_of(model)}
     plain = best = [fixed_node(each, names, target, None) for each in found]
     moved = None

@@ -2,8 +2,8 @@
 Constant folding: small tensors, such as pads and shapes, that exporters compute by nodes.
 
 onnx's inference reads such values only from constants, and computes few of them itself. Here, its ReferenceEvaluator
-computes them. A model may be hostile: only the operators in the table are folded, none before the number of elements of
-its result is known to be small, and only so many in total.
+computes them. A model may be hostile: only the operators in the table are folded, none before its result is known to be
+small, and only a limited number in total.
 """
 
 import math
@@ -22,13 +22,13 @@ OPAQUE = "onnxpool.survey"  # a domain that onnx does not know, to which pooling
 FOLDED = "folded by onnxpool"  # the description of constants that replace nodes
 
 MOST_EVALUATIONS = 5000  # different nodes of a model; each takes less than a millisecond
-MOST_ELEMENTS = 2**18  # of all constants that replace nodes
+MOST_ELEMENTS = 2**18  # elements of all constants that replace nodes
 MOST_READ = 8 * LARGEST_KEPT  # elements of all inputs of a node
-KINDS = "biuf"  # of NumPy's dtypes
+KINDS = "biuf"  # kinds of NumPy dtypes
 
 
 class Value(NamedTuple):
-    """A tensor of which some elements may be unknown, as in the shape of an input with a batch of any size."""
+    """A tensor whose elements may be unknown, as in the shape of an input with a batch of any size."""
 
     array: Array
     known: Array  # bool, of the same shape
@@ -48,7 +48,7 @@ def held_by(source: onnx.TensorProto | onnx.NodeProto) -> list[Value]:
     """The value of a tensor or of a Constant node, or nothing if it is large, not a number, or invalid."""
     try:
         array = constant_of(source)
-    except Exception:  # of the onnx package or NumPy, because a tensor may have any content
+    except Exception:  # the onnx package and NumPy may raise anything, because a tensor may have any content
         return []
     return [] if array is None or array.dtype.kind not in KINDS or array.size > LARGEST_KEPT else [exact(array)]
 
@@ -63,7 +63,7 @@ def numbers(array: Array | None) -> list[int]:
 
 
 def product(sizes: Sequence[int]) -> int:
-    """The product of sizes. Those below 1 count as 1, because intermediate results may lack these axes."""
+    """The product of sizes. Sizes below 1 count as 1, because intermediate results may lack these axes."""
     return math.prod(max(1, abs(size)) for size in sizes)
 
 
@@ -138,7 +138,7 @@ def places(node: onnx.NodeProto, inputs: Inputs) -> float:
     return first(node, inputs) * max(1, inputs[0].ndim if inputs[0] is not None else 1)
 
 
-# Operators that move elements: how many inputs hold these; others say where to.
+# Operators that move elements: how many inputs hold the elements; further inputs say where they go.
 MOVES: dict[str, tuple[Size, int]] = {
     **dict.fromkeys(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Cast"),
                     (first, 1)),
@@ -162,14 +162,14 @@ SIZES: dict[str, Size] = {**{name: size for name, (size, _) in MOVES.items()}, *
 
 class Folder:
     """
-    Replaces nodes of a model by constants.
+    Replaces nodes of a model with constants.
 
     Results are remembered, because nodes are met again after each inference of shapes.
 
     Attributes
     ----------
     inputs : dict of int to dict of int to ndarray
-        Known inputs of each pooling node: by the number of the node, and that of the input.
+        Known inputs of each pooling node, by the numbers of the node and the input.
     """
 
     def __init__(self, opset: int) -> None:

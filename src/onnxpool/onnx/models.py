@@ -200,7 +200,7 @@ def rival_of(entry: NodeRun, node: onnx.NodeProto, opsets: Mapping[str, int], in
 
 def compare(entry: NodeRun, theirs: Sequence[Array], tolerance: Tolerance, inputs: Sequence[Any],
             outputs: Sequence[Array]) -> None:
-    """Record how onnxruntime's outputs differ from those of a node."""
+    """Record how onnxruntime's outputs differ from a node's."""
     differences = [largest_difference(y, t) for y, t in zip(outputs, theirs, strict=False)]
     agree = node_agrees(np.asarray(inputs[0]), outputs, theirs, tolerance)
     if theirs[0].shape != outputs[0].shape:

@@ -107,7 +107,7 @@ def value_of(attribute: onnx.AttributeProto) -> Any:
 def from_onnx_ir(node: Any) -> Any:
     """An onnx-ir node as a NodeProto without the names of values; anything else as it is.
 
-    onnx_ir is not imported: none of its nodes exist before someone else has imported it.
+    onnx_ir is not imported: its nodes cannot exist before other code has imported it.
     """
     ir: Any = sys.modules.get("onnx_ir")
     kind: Any = getattr(ir, "Node", ())  # another thread may still be importing it
@@ -117,7 +117,7 @@ def from_onnx_ir(node: Any) -> Any:
     for attribute in node.attributes.values():
         try:
             proto.attribute.append(ir.to_proto(attribute))
-        except Exception as error:  # of onnx_ir, protobuf or Python, because a value of onnx-ir may have any type
+        except Exception as error:  # from onnx_ir, protobuf or Python, because onnx-ir values may have any type
             value = attribute.value
             raise PoolTypeError(f"{node.op_type}: {attribute.name}={shown(value)} is not a value of the type "
                                 f"{attribute.type.name} that the node declares; change it", node.op_type,
@@ -136,7 +136,7 @@ def bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def every_node(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes, each followed by those in its bodies."""
+    """The nodes, each followed by the nodes in its bodies."""
     for node in nodes:
         yield node
         for body in bodies(node):
@@ -211,7 +211,7 @@ def canonical(proto: Proto) -> Proto:
     """The model, graph, function or node in a form that ReferenceEvaluator supports, copied if it must change.
 
     ReferenceEvaluator knows neither the domain "ai.onnx" nor default values of functions' attributes nor overloads, and
-    requires functions to precede those that call them.
+    requires functions to precede their callers.
     """
     if not isinstance(proto, (onnx.ModelProto, onnx.GraphProto, onnx.FunctionProto, onnx.NodeProto)):
         return proto
@@ -244,7 +244,7 @@ def unlinked(node: onnx.NodeProto, values: Mapping[str, Any]) -> onnx.NodeProto:
 
 
 def texts_of(proto: Any) -> Iterator[str | bytes]:
-    """Every name and other text in a proto. protobuf returns those that are not UTF-8 as bytes."""
+    """Every name and other text in a proto. protobuf returns text that is not UTF-8 as bytes."""
     for field, value in proto.ListFields():
         values = [value] if isinstance(value, (str, bytes)) or hasattr(value, "ListFields") else value
         if field.type == field.TYPE_STRING:

@@ -31,7 +31,7 @@ class PoolingNode(OpRun):
 
     def __init__(self, onnx_node: onnx.NodeProto, run_params: dict[str, Any], schema: Any = None) -> None:
         super().__init__(onnx_node, run_params, schema)
-        # Refuse wrong attributes before anything runs, except those that the caller of a function provides.
+        # Refuse wrong attributes before anything runs, except attributes that the caller of a function provides.
         self._operator = None if self.has_linked_attribute else self._made(onnx_node)
 
     def _made(self, node: onnx.NodeProto) -> Any:
@@ -67,7 +67,7 @@ def new_ops() -> list[type[OpRun]]:
     """
     List the pooling operators in the form that ``onnx.reference.ReferenceEvaluator`` accepts.
 
-    The list has the operators of the default domain at every opset up to 28, and those of com.microsoft. Each node runs
+    The list has the operators of the default domain at every opset up to 28, and of com.microsoft. Each node runs
     at the version that its graph or function imports. ReferenceEvaluator passes its `new_ops` to the bodies of If, Loop
     and Scan, but not to model-local functions. `Evaluator` covers these too.
 
@@ -91,7 +91,7 @@ def new_ops() -> list[type[OpRun]]:
 
 class Evaluator(ReferenceEvaluator):
     """
-    ReferenceEvaluator that runs all pooling nodes on onnxpool, including those in model-local functions.
+    ReferenceEvaluator that runs all pooling nodes on onnxpool, including nodes in model-local functions.
 
     Unlike ReferenceEvaluator, it supports the name "ai.onnx" for the default domain, and default values of functions'
     attributes.
@@ -105,7 +105,7 @@ class Evaluator(ReferenceEvaluator):
         Functions that a GraphProto calls.
     verbose : int
     new_ops : list of type, optional
-        Further operators, which take precedence over those of onnxpool.
+        Further operators, which take precedence over onnxpool's.
     **options
         Further options of the installed ReferenceEvaluator.
 

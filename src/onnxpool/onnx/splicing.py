@@ -10,7 +10,7 @@ from typing import Any
 
 from .protos import ModelError
 
-Path = tuple[tuple[int, int], ...]  # fields from the outermost message inwards: number, and place among those of it
+Path = tuple[tuple[int, int], ...]  # fields, outermost message first: number, and position among fields with it
 FIXED = {1: 8, 5: 4}  # sizes of values by wire type
 VARINT, LENGTH = 0, 2  # the other wire types
 
@@ -61,7 +61,8 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, int, int]]:
 
 
 def part(data: memoryview, path: Path) -> memoryview | None:
-    """The serialised message at a path. None if it is not there, as where a message is stored in several pieces."""
+    """The serialised message at a path. None if it is not there, for example because a message is stored in several
+    pieces."""
     for wanted in path:
         places: Counter[int] = Counter()
         for number, _, value, end in fields(data):

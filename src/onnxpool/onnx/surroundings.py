@@ -76,7 +76,8 @@ def constant_of(source: onnx.TensorProto | onnx.NodeProto) -> NDArray[Any] | Non
 
 
 class Wiring:
-    """The connections of a graph or function: which nodes write and read each value. `outer` is that around a body."""
+    """The connections of a graph or function: which nodes write and read each value. `outer` is the graph around a
+    body."""
 
     def __init__(self, graph: Any, opset: int, outer: "Wiring | None" = None) -> None:
         self.opset, self._outer = opset, outer

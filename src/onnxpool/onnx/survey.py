@@ -1,8 +1,9 @@
 """
 Inference of the dtypes and shapes that reach the pooling nodes of a model.
 
-onnxpool infers the results of pooling nodes, and onnx those of other nodes. For pooling, onnx's own inference counts
-windows that no runtime computes, and supports neither com.microsoft nor the first versions of LpPool and GlobalLpPool.
+onnxpool infers the results of pooling nodes, and onnx the results of other nodes. For pooling, onnx's own inference
+counts windows that no runtime computes, and supports neither com.microsoft nor the first versions of LpPool and
+GlobalLpPool.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,8 +38,8 @@ from .protos import (
 from .surroundings import Surroundings, Wiring, constant_of
 
 VARIABLE_DEFAULTS = 4  # since this IR version, an initializer that is also an input is only a default value
-UNNAMED = "unk__"  # how the names begin that onnx gives to sizes that it cannot infer
-MOST_ROUNDS = 20  # of folding; a round suffices for what does not depend on pooling nodes or inference of onnx
+UNNAMED = "unk__"  # the prefix of onnx's names for sizes that it cannot infer
+MOST_ROUNDS = 20  # rounds of folding; one suffices unless values depend on pooling nodes or onnx's inference
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
 WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings about them do not depend on sizes
 
@@ -172,7 +173,7 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
         for graph, wiring in zip(graphs_of(work.graph), wirings, strict=False):  # functions are not folded
             wiring.folded = {node.output[0]: value for node in graph.node if node.doc_string == FOLDED
                              and (value := constant_of(node)) is not None}
-        if shapes:  # which optimisers do not know
+        if shapes:  # optimisers do not know these shapes
             for site, plain in zip(sites, survey(model), strict=True):
                 site.wiring = plain.wiring
         return sites
@@ -212,9 +213,8 @@ def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 def taken(graph: onnx.GraphProto) -> dict[str, onnx.ValueInfoProto]:
     """
-    Take from a graph the shapes that it claims for results of nodes, and return them.
-
-    They may be of another batch or another runtime, so what follows from the inputs comes first.
+    Remove from a graph the shapes that it declares for node results, and return them. They may come from another batch
+    size or runtime, so shapes that follow from the inputs take precedence.
     """
     claimed = {}
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
@@ -230,7 +230,7 @@ def taken(graph: onnx.GraphProto) -> dict[str, onnx.ValueInfoProto]:
 
 
 def restore(graph: onnx.GraphProto, claimed: Mapping[str, onnx.ValueInfoProto]) -> None:
-    """Put claims back about results whose shapes could not be inferred, except for those of pooling nodes."""
+    """Restore declared shapes that could not be inferred, except for results of pooling nodes."""
     pooled = {name for node in graph.node if node.domain == OPAQUE for name in node.output}
     known = {value.name: value for value in (*graph.value_info, *graph.output)}
     for name, claim in claimed.items():

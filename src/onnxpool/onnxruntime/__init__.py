@@ -41,8 +41,8 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
         version of every node.
     tune : bool
         Whether nodes that run on onnxpool measure the fastest way when they meet a new shape, as `Plan.tuned` does. The
-        first run with a shape then takes up to 0.1 s longer per node. Problems that the wisdom holds for one thread are
-        not measured again.
+        first run with a shape then takes up to 0.1 s longer per node. Problems that the wisdom covers with one thread
+        are not measured again.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def release_of_onnxruntime() -> tuple[int, ...]:
 
 
 def switch_off(session_options: Any, optimisers: Iterable[str]) -> None:
-    """Switch off optimisers, in addition to those that are already switched off."""
+    """Switch off optimisers, in addition to the ones that are already off."""
     before = entry(session_options, SWITCHED_OFF) or ""
     names = dict.fromkeys([*filter(None, before.split(";")), *optimisers])
     if names:

@@ -41,7 +41,7 @@ cdef extern from * nogil:
         pass
 
 cdef enum:
-    API_VERSION = 17  # of onnxruntime 1.17, the first whose custom operators can state the opset that introduced them
+    API_VERSION = 17  # onnxruntime 1.17, the first whose custom operators can state the opset that introduced them
 
 cdef enum:  # OrtErrorCode
     FAIL = 1

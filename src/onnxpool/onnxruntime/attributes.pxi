@@ -49,7 +49,7 @@ cdef class NodeInfo:
         return tuple(values)
 
     cdef str name(self):
-        """The node's name, or that of its first output if it has none."""
+        """The node's name, or the name of its first output if it has none."""
         cdef size_t size = 0
         if not worked(self.api, get_node_name(self.api, self.info, NULL, &size)):
             return ""

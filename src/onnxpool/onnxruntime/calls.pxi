@@ -8,7 +8,7 @@ cdef class Kernel:
     cdef object record
     cdef object counting  # the lock of the record's counters: threads may run the same session at once
     cdef OrtOp* theirs  # onnxruntime's own operator, if it is preferred and exists
-    cdef set refused  # shapes for which that failed, but onnxpool's did not
+    cdef set refused  # shapes for which it failed, but onnxpool's did not
 
     def __dealloc__(self):
         if self.theirs != NULL:
@@ -98,7 +98,8 @@ cdef OrtStatus* create(const OrtCustomOp* op, OrtApi api, const OrtKernelInfo* i
 
 
 cdef str make_theirs(Kernel kernel, const OrtKernelInfo* info):
-    """Make onnxruntime's own operator for a node. The result is why it has none for this version and element type."""
+    """Make onnxruntime's own operator for a node. Return the reason if it has none for this version and element
+    type."""
     cdef OrtApi api = kernel.api
     cdef OrtOpAttr* attributes[MOST_ATTRIBUTES]
     cdef const char* constraints[MOST_PORTS]

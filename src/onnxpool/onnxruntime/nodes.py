@@ -174,7 +174,7 @@ class Node:
             plan._check_limits()
         else:
             results = math.prod(shape)
-            need = budget.Need(results * plan.dtype.itemsize, results)  # at least
+            need = budget.Need(results * plan.dtype.itemsize, results)  # at least this much
             budget.check(plan.label, "a result", shape, need, budget.in_force())
         return shape
 
@@ -218,7 +218,7 @@ def record(name: str, node: Node, left: bool, reason: str) -> NodeRecord:
     """
     Record a new node for `record_nodes`.
 
-    `left` means that onnxruntime's own kernel runs first. `reason` says why that could not be made.
+    `left` means that onnxruntime's own kernel runs first. `reason` says why that kernel could not be made.
     """
     made = NodeRecord(name, type(node.operator).__name__, node.dtype.name, "onnxruntime" if left else "onnxpool",
                       onnxruntime_error=reason)

@@ -6,28 +6,27 @@ Methods import what only regions and unpooling need when the first such plan is 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
+import numpy as np
+
 from .. import kernels, schemas
-from ..arrays import dtype_name
+from ..arrays import Array, ArrayLike, dtype_name
 from ..base import Operator
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolError, PoolTypeError
+from ..execution import Plan
 from ..planning import layout
 from ..planning.kinds import plan_of
 from ..planning.request import Reduction, Request
-from ..windows import check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
+from ..windows import Axis, check_lengths, per_axis, pooled_shape, resolve, whole_windows, with_spatial
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from numpy.typing import NDArray
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-    from ..arrays import Array, T
-    from ..execution import Plan
+    from ..arrays import T
     from ..planning.regions import Regions
-    from ..windows import Axis
 
 V = TypeVar("V")
 Sizes = int | tuple[int, ...]  # a checked attribute: one value for all axes, or one per axis
@@ -146,7 +145,7 @@ class Reducing(kernels.RecentCall, OneResult):
                                 self.label, error.attribute, value=error.value) from None
 
     def _dtypes_along_axes(self) -> tuple[str, ...]:
-        """The additional dtypes, beyond those of ONNX, that are accepted with `axes`."""
+        """The dtypes beyond ONNX that are accepted with `axes`."""
         return ()
 
     def _make_plan(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
@@ -175,7 +174,7 @@ class Whole(Reducing):
 
 
 def results_of(name: str) -> list[str]:
-    """The dtypes of means of a dtype: its own, unless it is bool, and those of larger floats."""
+    """The dtypes that means of a dtype can have: its own, unless it is bool, and larger floats."""
     row = DTYPES[name]
     least = DTYPES["float32"] if not row.digits else row
     larger = [one.name for one in DTYPES.values()
@@ -184,7 +183,7 @@ def results_of(name: str) -> list[str]:
 
 
 class Mean(Reducing):
-    """An operator that takes means, along named axes also those of integers."""
+    """An operator that takes means; along named axes, also means of integers."""
 
     __slots__ = ()
     reduces = "mean"
@@ -199,7 +198,7 @@ class Mean(Reducing):
         name, given = dtype_name(dtype), dtype_name(self.dtype)
         allowed = results_of(name)
         if given not in allowed:
-            raise PoolTypeError(f"{self.label}: dtype={given} cannot be that of a mean of {name}, only "
+            raise PoolTypeError(f"{self.label}: dtype={given} cannot be the dtype of a mean of {name}, only "
                                 f"{', '.join(allowed)}; cast the result", self.label, "dtype", value=given)
 
 
@@ -256,7 +255,7 @@ class Norm(Reducing):
 
 
 class QuantisedMean(Reducing):
-    """An operator that takes means of quantised elements in the manner of onnxruntime."""
+    """An operator that takes means of quantised elements as onnxruntime does."""
 
     __slots__ = ()
     quantised = True

@@ -34,7 +34,7 @@ SLAB = 2**20  # elements of windows for which a function is called at once, unle
 
 
 def functions(label: str, given: Any, coords: Sequence[Hashable]) -> dict[Hashable, Function]:
-    """The function of each coordinate, from one for all of them or some by name."""
+    """Each coordinate's function, from one function for all, or from functions by name."""
     by_name, default = (given, "mean") if isinstance(given, Mapping) else ({}, given)
     for name in by_name:
         if name not in coords:
@@ -58,7 +58,7 @@ class Coordinate(NamedTuple):
     call: LabelledCall
 
     def pooled(self, variable: xr.Variable) -> Any:
-        """The values of all windows. Those of a dask array stay lazy."""
+        """The values of all windows. The values of a dask array stay lazy."""
         if self.function in ENDS:
             return self.ends(variable.to_base_variable())
         if getattr(variable.dtype, "tz", None) is not None:
@@ -81,7 +81,7 @@ class Coordinate(NamedTuple):
         return windows_of(self.call, self.dims, shape)
 
     def means(self, data: Any) -> Any:
-        """Means of numbers, without NaNs. Those of floats have the dtype of the coordinate, and others float64."""
+        """Means of numbers, without NaNs. Means of floats have the coordinate's dtype, and other means float64."""
         own = native(data.dtype) if DTYPES[dtype_name(data.dtype)].digits else np.dtype(np.float64)
         return pool(self.call.means(np.float64).along(self.dims), data).astype(own)
 
@@ -102,7 +102,7 @@ class Coordinate(NamedTuple):
         return self.with_missing(variable.isel(places), windows).data
 
     def with_missing(self, variable: xr.Variable, windows: dict[int, Axis]) -> xr.Variable:
-        """The values of windows, of which those without elements are missing."""
+        """The values of windows; windows without elements have a missing value."""
         for axis, own in windows.items():
             if own.empty:
                 inside = xr.Variable(self.dims[axis], taps_of(own).number > 0)
@@ -256,6 +256,6 @@ def runs(axis: Axis) -> list[Stretch]:
 
 
 def missing_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of values of which some are missing, because their windows have no elements."""
+    """The dtype of values, some of which are missing because their windows have no elements."""
     return dtype if dtype.kind in "fcmMO" else np.dtype(np.float64 if dtype.kind in "iu" else object)
 

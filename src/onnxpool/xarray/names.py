@@ -36,9 +36,9 @@ Values = Mapping[Any, tuple[int, ...]]  # for each dimension a value, or two for
 class LabelledCall(NamedTuple):
     """The operator of a call, whose axes depend on the dimensions of each variable."""
 
-    label: str  # of the operator
+    label: str  # label of the operator
     operator: type[Operator]
-    dims: tuple[Hashable, ...]  # to pool, in the order of attributes
+    dims: tuple[Hashable, ...]  # pooled dimensions, in the order of attributes
     by_dim: dict[str, Values]
     given: dict[str, Any]  # the other arguments of the operator
 
@@ -78,7 +78,7 @@ def values_by_dim(version: Version, known: Sequence[Hashable], kernel_shape: Any
 
 
 def check_dims(label: str, name: str, dims: Any, known: Any, owner: str = "X") -> None:
-    """Refuse names that are not those of dimensions, no name at all, and names given twice."""
+    """Refuse names of no dimension, an empty list of names, and repeated names."""
     for dim in dims:
         if dim not in known:
             raise PoolError(f"{label}: {name} names {dim!r}, but {owner} has {listed(known)}; pass some of these",

@@ -26,7 +26,7 @@ Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
 
 def windowed(x: Labelled, operator: type[Operator], kernel_shape: Any, coord_func: Any, num_threads: int | None,
              **given: Any) -> Labelled:
-    """The result of an operator that pools windows along named dimensions; two results with Indices."""
+    """Pool windows along named dimensions. Returns two results with Indices."""
     version = schemas.resolve(operator.__name__, None)
     label = version.label
     check_type(label, x)
@@ -49,7 +49,7 @@ def windowed(x: Labelled, operator: type[Operator], kernel_shape: Any, coord_fun
 
 
 def reduced(x: Labelled, operator: type[Operator], dim: Any, num_threads: int | None, **given: Any) -> Labelled:
-    """The result of a global operator over named dimensions."""
+    """Pool whole named dimensions with a global operator."""
     label = schemas.resolve(operator.__name__, None).label
     check_type(label, x)
     check_flags(label, given)
