@@ -106,9 +106,10 @@ class Timed(NamedTuple):
 
     @property
     def regret(self) -> float:
-        """The chosen route's time divided by the fastest route's."""
+        """The chosen route's time divided by the fastest route's; `UNLIKELY` if the chosen one was not timed."""
         taken = {(run.planar, run.solver): run.seconds for run in self.runs}
-        return taken[self.chosen] / min(taken.values())
+        best = min(taken.values())
+        return taken.get(self.chosen, UNLIKELY * best) / best
 
 
 def mixed(rng: np.random.Generator, dtype: str) -> Workload | None:
