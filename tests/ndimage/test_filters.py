@@ -1,6 +1,8 @@
 """Filters with the names of scipy.ndimage: results, modes, outputs and errors."""
 
+import inspect
 import itertools
+import math
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -38,6 +40,15 @@ def test_random_calls(seed: int) -> None:
 def test_many_random_calls() -> None:
     """The campaign."""
     assert calls.run(20_000, 1) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_scipy(name: str) -> None:
+    """Names, order, kinds and defaults, and after them keywords that SciPy lacks."""
+    ours, theirs = (list(inspect.signature(getattr(module, name)).parameters.values()) for module in (ndimage, scipy))
+    assert [(one.name, one.kind, one.default) for one in ours if one.name not in ("skipna", "num_threads", "truncate")] \
+        == [(one.name, one.kind, one.default) for one in theirs]
+    assert all(one.kind is one.KEYWORD_ONLY for one in ours[-2:])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -121,6 +132,23 @@ def test_output_can_be_an_array(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [">i4", "<i4", np.dtype(">f8")])
+def test_output_can_be_a_dtype_of_any_byte_order(name: str, dtype: Any) -> None:
+    """The result has it, as SciPy's, also if nothing is filtered."""
+    x = rng.integers(0, 200, (9, 8))
+    for size in (3, 1):
+        y = getattr(ndimage, name)(x, size, output=dtype)
+        assert y.dtype == getattr(scipy, name)(x, size, output=dtype).dtype == dtype
+        assert np.array_equal(y, getattr(ndimage, name)(x, size, output=np.dtype(dtype).newbyteorder("=")))
+
+
+@pytest.mark.parametrize("name", ["maximum_filter", "minimum_filter1d", "uniform_filter", "grey_erosion"])
+def test_results_that_overflow_float16(name: str) -> None:
+    """They become infinite without a warning."""
+    assert np.isinf(getattr(ndimage, name)(np.full((5, 5), 100_000), 3, output=np.float16)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", [40, 200])
 def test_output_may_overlap_the_input(name: str, size: int) -> None:
     """In place, and at other places of the same memory."""
@@ -142,6 +170,39 @@ def test_truncated_means_of_large_integers_are_exact() -> None:
         y = ndimage.uniform_filter1d(x, 3, mode="constant", cval=0, truncate=True)
         padded = [0, *map(int, x), 0]
         assert y.tolist() == [int(Fraction(sum(padded[i:i + 3]), 3)) for i in range(30)]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("bits", [0, 7, 30, 48, 50, 51, 52, 62, 64])
+@pytest.mark.parametrize("truncate", [False, True])
+def test_means_of_integers_are_exact(dtype: str, bits: int, truncate: bool) -> None:
+    """Whatever their magnitude: below and beyond what float64 represents, in one array as well."""
+    low, high = (0, 1) if dtype == "bool" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    for shape, size, few, seed in (((40,), 3, 0.0, 0), ((40,), 7, 0.1, 1), ((9, 70), (2, 3), 0.01, 0),
+                                   ((40, 30), 2, 0.002, 5)):
+        large = rng.integers(max(low, -(1 << bits)), min(high, 1 << bits), shape, np.dtype(dtype), endpoint=True)
+        small = rng.integers(max(low, -9), min(high, 9), shape, np.dtype(dtype), endpoint=True)
+        x = np.where(rng.random(shape) < few, large, small) if few else large
+        windows = calls.windows_of(calls.Call("uniform_filter", x, {"size": size, "mode": "wrap"})).astype(object)
+        taps = int(np.prod(windows.shape[x.ndim:]))
+        sums = windows.sum(tuple(range(x.ndim, windows.ndim))).ravel().tolist()
+        with calls.cut(seed):
+            y = ndimage.uniform_filter(x, size, mode="wrap", truncate=truncate)
+        towards = math.trunc if truncate else round
+        assert y.dtype == dtype
+        assert y.ravel().tolist() == [towards(Fraction(int(total), taps)) for total in sums]
+        means = ndimage.uniform_filter(x, size, mode="wrap", output=np.float64)
+        assert means.ravel().tolist() == [int(total) / taps for total in sums]
+
+
+def test_means_of_integers_as_others() -> None:
+    """Means that are negative wrap around in unsigned results, as conversions of integers do."""
+    x = rng.integers(-99, 99, (30, 40))
+    for dtype in (np.int32, np.int64, np.int16):
+        for truncate in (False, True):
+            means = ndimage.uniform_filter(x.astype(dtype), 3, truncate=truncate)
+            y = ndimage.uniform_filter(x.astype(dtype), 3, truncate=truncate, output=np.uint8)
+            assert np.array_equal(y, means.astype(np.uint8))
 
 
 def test_means_of_bool_are_rounded() -> None:
@@ -190,6 +251,29 @@ def test_dates() -> None:
     assert y[-1] == np.datetime64("2021-01-01")
 
 
+@pytest.mark.parametrize("cval", [np.int64(2), np.uint8(2), np.float32(2.5), np.float16(2), np.array(2), True, np.True_,
+                                  ml_dtypes.bfloat16(2)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, bool])
+def test_constants_of_any_type(cval: Any, dtype: Any) -> None:
+    """They mean what equal numbers of Python do."""
+    x = rng.integers(0, 2 if dtype is bool else 9, (6, 7)).astype(dtype)
+    if dtype is bool and not isinstance(cval, (bool, np.bool_)):
+        return
+    for name in NAMES:
+        y = getattr(ndimage, name)(x, 3, mode="constant", cval=cval)
+        assert np.array_equal(y, getattr(ndimage, name)(x, 3, mode="constant", cval=float(cval)))
+
+
+@pytest.mark.parametrize("output", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint64])
+def test_constants_of_float_results(dtype: Any, output: Any) -> None:
+    """They are not truncated to elements of the input."""
+    x = rng.integers(0, 9, (6, 7)).astype(dtype)
+    for name in EXTREMA:
+        ours = getattr(ndimage, name)(x, 3, mode="constant", cval=2.5, output=output)
+        assert np.array_equal(ours, getattr(scipy, name)(x, 3, mode="constant", cval=2.5, output=np.float64))
+
+
 def test_constants_that_are_no_elements() -> None:
     """Extrema of integers truncate them, as SciPy does; what cannot be a result may lie beyond the range."""
     x = rng.integers(0, 9, (6, 7)).astype(np.uint8)
@@ -232,12 +316,17 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ndimage.maximum_filter(X, 3, mode="edge"), RuntimeError, "mode not supported: 'edge'; pass one of"),
     (lambda: ndimage.maximum_filter(X, 3, origin=2), ValueError, "invalid origin 2 along axis 0 .* pass -1 to 1"),
     (lambda: ndimage.maximum_filter(X, 3, axes=2), ValueError, "axis: 2 is out of range .* pass -2 to 1"),
+    (lambda: ndimage.maximum_filter1d(X, 3, 2), IndexError, "axis: 2 is out of range .* pass -2 to 1"),
+    (lambda: ndimage.uniform_filter1d(np.float32(1), 3), IndexError, "axis: -1 is out of range .* of 0 axes"),
+    (lambda: ndimage.maximum_filter1d(X, 1, mode="edge"), RuntimeError, "mode not supported: 'edge'"),
+    (lambda: ndimage.uniform_filter1d(X, 1, origin=1), ValueError, "invalid origin 1 along axis 1 for size 1"),
     (lambda: ndimage.maximum_filter(X, 3, axes=(0, -2)), ValueError, "axes must be unique"),
     (lambda: ndimage.maximum_filter(X, 3, axes=0.5), TypeError, "cannot be interpreted as an integer"),
     (lambda: ndimage.maximum_filter(X, 2.5), TypeError, "size must be an integer, got 2.5"),
     (lambda: ndimage.maximum_filter(X, "3"), TypeError, "size must be an integer, got '3'"),
     (lambda: ndimage.maximum_filter1d(X, 0), RuntimeError, "incorrect filter size: 0; pass at least 1"),
     (lambda: ndimage.maximum_filter(X, 3, mode="constant", cval="0"), TypeError, "cval must be a real number"),
+    (lambda: ndimage.uniform_filter(X, 3, mode="constant", cval=1j), TypeError, "cval must be a real number"),
     (lambda: ndimage.maximum_filter(X, 3, output=np.zeros((5, 4))), RuntimeError, "output shape not correct"),
     (lambda: ndimage.maximum_filter(X, 3, output=np.ma.masked_array(X)), TypeError, "output is a MaskedArray"),
     (lambda: ndimage.maximum_filter(X, 3, output=[0]), TypeError, "output is of type list"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 import sys
 import warnings
@@ -18,7 +19,7 @@ from ..base import further_caches
 from ..dtypes import DTYPES, MOMENTS
 from ..errors import PoolTypeError
 from .borders import MODES, Fill, Line, line_of_extrema, line_of_means
-from .filters import Filter, FilterError
+from .filters import Filter, FilterAxisError, FilterError, keeps_order
 
 if TYPE_CHECKING:
     from ..arrays import Array
@@ -38,6 +39,8 @@ def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, c
                                                       num_threads, truncate, dilates)
         x = as_array(label, x, "input")
     dtype, out = (x.dtype, None) if output is None else result_of(label, output, x)
+    if out is None and not dtype.isnative and output is not None:
+        out = np.empty(x.shape, dtype)
     return prepared(label, kind, x.shape, x.dtype, dtype, size, mode, cval, origin, axes, skipna, truncate,
                     dilates)(x, out, num_threads)
 
@@ -59,12 +62,13 @@ def plain(value: Any) -> Any:
 
 
 def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | None]:
-    """The dtype of the result, and the array that receives it, if one is given."""
+    """The dtype of the result, and the array that receives it, if one is passed."""
     if not isinstance(output, np.ndarray):
         if not isinstance(output, (type, np.dtype, str)):
             raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; pass an ndarray or a dtype",
                                 label, "output", value=type(output).__name__)
-        return dtype_of(label, output), None
+        dtype = dtype_of(label, output)
+        return dtype if isinstance(output, str) and output in DTYPES else np.dtype(output), None  # with its byte order
     output = as_array(label, output, "output")
     if output.shape != x.shape:
         raise FilterError(f"{label}: output shape not correct: {output.shape}, but input has shape {x.shape}; pass an "
@@ -139,8 +143,9 @@ def checked_axes(label: str, axes: Any, ndim: int) -> tuple[int, ...]:
             raise PoolTypeError(f"{label}: axes has {shown(axis)}: {error}; pass an int", label, "axes",
                                 value=axis) from None
         if not -ndim <= place < ndim:
-            raise FilterError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; pass "
-                              f"{-ndim} to {ndim - 1}", label, "axes", axis=place, value=place)
+            way = f"pass {-ndim} to {ndim - 1}" if ndim else "pass an array that has axes"
+            raise FilterAxisError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; {way}",
+                                  label, "axes", axis=place, value=place)
         places.append(place % ndim)
     if len(set(places)) < len(places):
         raise FilterError(f"{label}: axes must be unique: {axes} names one twice; name each once", label, "axes",
@@ -162,9 +167,11 @@ def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any
     """What `cval` is among elements of a dtype, and what it does to results."""
     if dtype.kind in MOMENTS:
         return np.asarray(cval).astype(dtype), Fill.CLAMPS
-    if not is_real(cval):
+    cval = scalar(cval)
+    if not is_real(cval) and not isinstance(cval, (bool, np.bool_)):
         raise PoolTypeError(f"{label}: cval must be a real number, not {shown(cval)}; pass one such as 0.0", label,
                             "cval", value=cval)
+    cval = int(cval) if isinstance(cval, (numbers.Integral, np.bool_)) else float(cval)
     if kind == "uniform":
         return cval, Fill.READ if cval else Fill.LOST
     limits: Any = (-math.inf, math.inf)
@@ -189,13 +196,14 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
     sizes: Sequence[int] = [whole(label, "size", one) for one in per_axis(label, "size", size, len(places))]
     origins = [whole(label, "origin", one) for one in per_axis(label, "origin", origin, len(places))]
     modes = per_axis(label, "mode", mode, len(places))
-    if label.endswith("1d") and sizes[0] < 1:
+    one = label.endswith("1d")
+    if one and sizes[0] < 1:
         raise FilterError(f"{label}: incorrect filter size: {sizes[0]}; pass at least 1", label, "size", value=sizes[0])
-    ordered = np.can_cast(dtype, output, "safe")
+    ordered = keeps_order(dtype, output)
     fill, role = 0, Fill.LOST
     lines: list[Line] = []
     for axis, taps, shift, name in zip(places, sizes, origins, modes, strict=True):
-        if taps <= 1:
+        if taps <= 1 and not one:  # of which SciPy reads no other argument
             continue
         if name not in MODES:
             raise FilterError(f"{label}: boundary mode not supported: {shown(name)}; pass one of {', '.join(MODES)}",
@@ -210,7 +218,8 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
             raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; pass {low} to "
                               f"{high}", label, "origin", axis=axis, value=shift)
         line_of = line_of_means if kind == "uniform" else line_of_extrema
-        lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, role))
+        if taps > 1:
+            lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, role))
     return Filter(label, kind, shape, dtype, output, tuple(lines), fill, skipna, truncate)
 
 

@@ -153,6 +153,17 @@ def extended(x: Any, axis: int, places: Sequence[Elements]) -> Any:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis)
 
 
+def picked(shape: Sequence[int], crop: Sequence[slice], extends: Sequence[tuple[int, tuple[Elements, ...]]]) -> Array:
+    """The places, in a flattened array, of the elements of a part of it that is extended along some axes."""
+    parts, picks = dict(extends), np.zeros((), np.intp)
+    for axis, size in enumerate(shape):
+        along = np.arange(crop[axis].start, crop[axis].stop)
+        if axis in parts:
+            along = np.concatenate([along[place] for place in parts[axis]])
+        picks = picks[..., None] * size + along
+    return picks
+
+
 def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[Ranges, list[Strip]]:
     """The inner results, whose windows can be clipped, and strips of all others. The inner ones may be none."""
     inner: list[Range] = [(0, size) for size in shape]

@@ -28,6 +28,7 @@ def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) 
                       1 if threads is None else threads)
 
     step = found.whole()
+    step = step.exact or step  # tasks do not look at elements before they choose pools
     return found.clamped(found.pooled(step, found.read(step, x), run).astype(dtype))
 
 
