@@ -46,8 +46,9 @@ def test_many_random_calls() -> None:
 def test_parameters_are_those_of_scipy(name: str) -> None:
     """Names, order, kinds and defaults, and after them keywords that SciPy lacks."""
     ours, theirs = (list(inspect.signature(getattr(module, name)).parameters.values()) for module in (ndimage, scipy))
-    assert [(one.name, one.kind, one.default) for one in ours if one.name not in ("skipna", "num_threads", "truncate")] \
-        == [(one.name, one.kind, one.default) for one in theirs]
+    further = ("skipna", "num_threads", "truncate")
+    assert [(one.name, one.kind, one.default) for one in ours if one.name not in further] == [
+        (one.name, one.kind, one.default) for one in theirs]
     assert all(one.kind is one.KEYWORD_ONLY for one in ours[-2:])
 
 

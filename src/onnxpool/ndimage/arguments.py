@@ -144,8 +144,8 @@ def checked_axes(label: str, axes: Any, ndim: int) -> tuple[int, ...]:
                                 value=axis) from None
         if not -ndim <= place < ndim:
             way = f"pass {-ndim} to {ndim - 1}" if ndim else "pass an array that has axes"
-            raise FilterAxisError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; {way}",
-                                  label, "axes", axis=place, value=place)
+            raise FilterAxisError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; "
+                                  f"{way}", label, "axes", axis=place, value=place)
         places.append(place % ndim)
     if len(set(places)) < len(places):
         raise FilterError(f"{label}: axes must be unique: {axes} names one twice; name each once", label, "axes",
