@@ -16,7 +16,7 @@ from ..errors import PoolError
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
-from .borders import Elements, Line, Range, Strip, clamped, constants, cropped, elements, extended, frame, picked
+from .borders import Elements, Line, Range, Strip, clamped, constants, cropped, elements, extended, frame, picks_of
 
 if TYPE_CHECKING:
     from ..arrays import Array
@@ -252,13 +252,11 @@ class Filter:
             low, high = max(0, low) if first else low, min(high, line.size) if last else high
             crop[line.axis] = slice(low, high)
             if low < 0 or high > line.size:
-                count, places = high - low, elements(line, low, high)
+                ranges: tuple[Range, ...] = ((low, high),)
                 if strip.gap is not None and strip.gap.axis == line.axis:
-                    end, begin = strip.gap.low + line.after, strip.gap.high - line.before
-                    count, places = count - begin + end, elements(line, low, end) + elements(line, begin, high)
-                if few or count <= PICKED_ALONG:
-                    places = (np.concatenate([np.r_[place] for place in places]),)
-                crop[line.axis], places = cropped(places)
+                    ranges = (low, strip.gap.low + line.after), (strip.gap.high - line.before, high)
+                count = sum(end - begin for begin, end in ranges)
+                crop[line.axis], places = cropped(elements(line, ranges, picked=few or count <= PICKED_ALONG))
                 extends.append((line.axis, places))
                 shares[line.axis] = count / (crop[line.axis].stop - crop[line.axis].start)
                 fills += constants(line, low, high, count)
@@ -268,7 +266,7 @@ class Filter:
         if finish is corrected:
             finish = partial(corrected, op=self._pool(self.lines, FLOAT64, pads), taps=math.prod(self.reach))
         everything = tuple([slice(0, size) for size in self.shape])
-        picks = picked(self.shape, crop, extends) if few and extends else None
+        picks = picks_of(self.shape, crop, extends) if few and extends else None
         exact = self.step(strip, task.exact, clipped=clipped) if task.exact else None
         return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), tuple(fills), pools,
                     self._stores(strip), finish, task.source, picks, exact, task.limit)
