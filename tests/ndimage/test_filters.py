@@ -15,6 +15,7 @@ import pytest
 
 import onnxpool
 from onnxpool import ndimage
+from onnxpool.ndimage import filters
 from onnxpool.ndimage.borders import MODES, Fill, line_of_extrema
 
 scipy = pytest.importorskip("scipy.ndimage")
@@ -322,6 +323,18 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ndimage.maximum_filter1d(X, 1, mode="edge"), RuntimeError, "mode not supported: 'edge'"),
     (lambda: ndimage.uniform_filter1d(X, 1, origin=1), ValueError, "invalid origin 1 along axis 1 for size 1"),
     (lambda: ndimage.maximum_filter(X, 3, axes=(0, -2)), ValueError, "axes must be unique"),
+    (lambda: ndimage.maximum_filter(X, footprint=np.ones(3)), RuntimeError, "footprint.ndim .1. must match"),
+    (lambda: ndimage.grey_erosion(X, structure=np.zeros((3, 3)), axes=0), ValueError, "structure.ndim .2. must match"),
+    (lambda: ndimage.grey_opening(X, structure=np.zeros((0, 3))), ValueError, "All-zero structure is not supported"),
+    (lambda: ndimage.maximum_filter(X, 3, mode=[["wrap"], "wrap"]), TypeError, "not a value or a sequence of values"),
+    (lambda: ndimage.maximum_filter(X, 3, skipna="yes"), TypeError, "skipna must be 0 or 1, got 'yes'"),
+    (lambda: ndimage.uniform_filter(X, 3, truncate="yes"), TypeError, "truncate must be 0 or 1, got 'yes'"),
+    (lambda: ndimage.uniform_filter(X, 3, truncate=2), ValueError, "truncate must be 0 or 1, got 2"),
+    (lambda: ndimage.uniform_filter1d(X, 3, None), TypeError, "axis is None, but this filter has one axis"),
+    (lambda: ndimage.uniform_filter1d(X, 3, (0, 1)), TypeError, "axis is .0, 1., .* or use uniform_filter"),
+    (lambda: ndimage.maximum_filter1d(X, [3]), TypeError, "size is .3,., but this filter has one axis"),
+    (lambda: ndimage.maximum_filter1d(X, 3, mode=["wrap"]), TypeError, "mode is .'wrap',., but this filter has one"),
+    (lambda: ndimage.minimum_filter1d(X, 3, 1.0), TypeError, "axis has 1.0: .* pass an int"),
     (lambda: ndimage.maximum_filter(X, 3, axes=0.5), TypeError, "cannot be interpreted as an integer"),
     (lambda: ndimage.maximum_filter(X, 2.5), TypeError, "size must be an integer, got 2.5"),
     (lambda: ndimage.maximum_filter(X, "3"), TypeError, "size must be an integer, got '3'"),
@@ -345,6 +358,28 @@ def test_errors(refused: Callable[[], Any], kind: type[Exception], text: str) ->
     assert isinstance(caught.value, (onnxpool.PoolError, onnxpool.PoolTypeError))
     assert caught.value.operator in NAMES
     assert str(caught.value).startswith(f"{caught.value.operator}: ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", MODES)
+def test_many_axes_of_one_element(name: str, mode: str) -> None:
+    """They cost nothing, unless constants lie beyond their ends."""
+    if name.endswith("1d") or "constant" in mode:
+        return
+    x = rng.integers(0, 9, (1,) * 20 + (4, 1, 5) + (1,) * 9)
+    for dtype in (np.int64, np.float32):
+        y = getattr(ndimage, name)(x.astype(dtype), 5, mode=mode)
+        expected = getattr(ndimage, name)(x.reshape(4, 5).astype(dtype), 5, mode=mode)
+        assert np.array_equal(y.reshape(4, 5), expected)
+
+
+def test_windows_that_exceed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused before their elements are listed, which takes more memory than the elements."""
+    monkeypatch.setattr(filters, "machine_memory", lambda: 1 << 20)
+    for mode in MODES:
+        if mode not in ("constant", "grid-constant", "nearest"):
+            with pytest.raises(onnxpool.PoolError, match=r"uniform_filter1d: size of .* reads"):
+                ndimage.uniform_filter1d(X, 100_000, mode=mode)
 
 
 def test_output_is_not_written_if_a_call_is_refused() -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SMALL = 1 << 14  # elements of arrays that are extended as a whole
 PICKED, PICKED_ALONG = 1 << 13, 64  # elements up to which those of a strip, or of an axis, are taken one by one
 BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
+INDEXING = 4  # temporary numbers for each element beyond an end, of which each is as large as a float64
 FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # of large arrays; elements of a block of these
 MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
@@ -194,6 +195,12 @@ class Filter:
             sizes[axis] -= high - low - self.reach[axis] + 1
         return math.prod(sizes)
 
+    def _check_memory(self, size: int) -> None:
+        """Refuse to read so many elements at once, if there is no memory for them."""
+        if size * FLOAT64.itemsize > machine_memory():
+            raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
+                              f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
+
     def _blocks(self, strip: Strip, limit: int) -> Iterator[Strip]:
         """Parts of results that each read so many elements, unless their windows overlap too much to gain from it."""
         spans = [end - begin for begin, end in strip.ranges]
@@ -203,9 +210,7 @@ class Filter:
         axis = long[0] if long else max(range(len(spans)), key=lambda axis: spans[axis] / self.reach[axis], default=0)
         size = self._size(strip)
         if size <= limit or spans[axis] < max(2, self.reach[axis]):
-            if size * FLOAT64.itemsize > machine_memory():
-                raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
-                                  f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
+            self._check_memory(size)
             yield strip
             return
         begin, end = strip.ranges[axis]
@@ -252,6 +257,7 @@ class Filter:
             low, high = max(0, low) if first else low, min(high, line.size) if last else high
             crop[line.axis] = slice(low, high)
             if low < 0 or high > line.size:
+                self._check_memory(INDEXING * line.taps)
                 ranges: tuple[Range, ...] = ((low, high),)
                 if strip.gap is not None and strip.gap.axis == line.axis:
                     ranges = (low, strip.gap.low + line.after), (strip.gap.high - line.before, high)
