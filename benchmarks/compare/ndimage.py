@@ -63,9 +63,11 @@ def calls_of(task: str, x: NDArray[Any], k: int, mode: str) -> dict[str, Callabl
     return calls
 
 
-def small(name: str, dtype: str, shape: str) -> NDArray[Any]:
-    """A small array."""
-    return (np.random.default_rng(0).random(SMALL[shape]) * 200).astype(dtype)
+def drawn(dtype: str, shape: str) -> NDArray[Any]:
+    """An array. Elements of int64 are those of int32, whose sums float64 represents."""
+    if shape in SMALL:
+        return (np.random.default_rng(0).random(SMALL[shape]) * 200).astype(dtype)
+    return random("int32" if dtype == "int64" else dtype, shape).astype(dtype, copy=False)
 
 
 def main() -> None:
@@ -86,7 +88,7 @@ def main() -> None:
              *itertools.product([f"{name}1d" for name in FILTERS], (10, 100, 1000), LINES, given.modes),
              *itertools.product(("maximum_filter", "uniform_filter"), (3,), few, given.modes)]
     for name, k, column, mode in cases:
-        x = small(name, *column) if column[1] in SMALL else random(*column)
+        x = drawn(*column)
         calls = calls_of(name, x, k, mode)
         for call in calls.values():
             call()  # memory and plans

@@ -27,6 +27,7 @@ PICKED, PICKED_ALONG = 1 << 13, 64  # elements up to which those of a strip, or 
 BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
 INDEXING = 4  # temporary numbers for each element beyond an end, of which each is as large as a float64
 FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # of large arrays; elements of a block of these
+LONG, LARGE_BLOCK = 16, 1 << 21  # windows along axes that are halved at little cost; elements of a block without any
 MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
 CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
@@ -163,12 +164,12 @@ class Filter:
                 return Task(None if dtype == output else output, lines)
             return Task(None, (self.lines[:1], self.lines[1:]))  # as SciPy, which stores the results of each axis
         source = UINT8 if dtype.kind == "b" else None
-        elements, counts = source or dtype, dtype.kind in "biu"
+        elements, of_integers = source or dtype, dtype.kind in "biu"
         finish: Finish | None = None
         if output.kind in "biu":
             finish = partial(integers, rounded=np.trunc if self.truncate else np.rint,
-                             dtype=elements if counts and elements != output else None)
-        if not counts:
+                             dtype=elements if of_integers and elements != output else None)
+        if not of_integers:
             means = output if dtype_name(output) in results_of(dtype_name(dtype)) else dtype
             return Task(None, lines, FLOAT64 if finish else means, finish)
         if finish:
@@ -206,10 +207,10 @@ class Filter:
         spans = [end - begin for begin, end in strip.ranges]
         if strip.gap is not None:
             spans[strip.gap.axis] = 0
-        long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= 8 * reach]
+        long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= LONG * reach]
         axis = long[0] if long else max(range(len(spans)), key=lambda axis: spans[axis] / self.reach[axis], default=0)
         size = self._size(strip)
-        if size <= limit or spans[axis] < max(2, self.reach[axis]):
+        if size <= (limit if long else max(limit, LARGE_BLOCK)) or spans[axis] < max(2, self.reach[axis]):
             self._check_memory(size)
             yield strip
             return
