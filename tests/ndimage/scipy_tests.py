@@ -1,11 +1,17 @@
-"""Run SciPy's own tests of these functions, which SciPy installs, on those of onnxpool.
+"""Run SciPy's own tests of these functions on those of onnxpool.
 
-    python -m tests.ndimage.scipy_tests
+    python -m tests.ndimage.scipy_tests [SDIST]
 
-Prints a line for each test that calls one of the functions and fails, and their number.
+Takes the tests that are installed with SciPy, or those of an sdist, such as scipy-1.17.1.tar.gz, or of a clone. Prints
+a line for each test that calls one of the functions and fails, and their number.
 """
 
+import shutil
 import sys
+import tarfile
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +21,8 @@ import scipy.ndimage
 from onnxpool import ndimage
 
 MODULES = ("test_filters", "test_morphology")
+OPTIONS = ("-q", "--tb=line", "-W", "ignore", "--no-header", "-c", "/dev/null", "--rootdir", "/",
+           *[part for name in ("cacheprovider", "randomly", "xdist") for part in ("-p", f"no:{name}")])
 
 
 class Record:
@@ -23,6 +31,7 @@ class Record:
     def __init__(self) -> None:
         self.current = ""
         self.calling: set[str] = set()
+        self.called: set[str] = set()
         self.failed: dict[str, str] = {}
 
     def pytest_runtest_setup(self, item: Any) -> None:
@@ -38,6 +47,7 @@ class Record:
         """A function of onnxpool in place of SciPy's."""
         def call(*arguments: Any, **given: Any) -> Any:
             self.calling.add(self.current)
+            self.called.add(own.__name__)
             return own(*arguments, **given)
 
         call.__name__ = function.__name__
@@ -45,21 +55,39 @@ class Record:
         return call
 
 
-def main() -> int:
+def from_sdist(sdist: Path, work: Path) -> list[str]:
+    """Arguments of pytest that select the tests of an sdist or a clone, which are copied to a folder."""
+    if sdist.is_file():
+        with tarfile.open(sdist) as archive:
+            archive.extractall(work, [one for one in archive if "/scipy/ndimage/tests/" in one.name
+                                      or one.name.endswith("/scipy/conftest.py")], filter="data")
+        sdist = next(work.iterdir())
+    package = work / "tests_of_scipy"  # another name than that of the tests of onnxpool
+    shutil.copytree(sdist / "scipy" / "ndimage" / "tests", package)
+    shutil.copy(sdist / "scipy" / "conftest.py", work)
+    return [str(package / f"{name}.py") for name in MODULES]
+
+
+def main(sdist: str | None = None) -> int:
     """Run the tests."""
+    if sdist is None and find_spec("scipy.ndimage.tests") is None:
+        print(f"SciPy is installed without its tests; pass scipy-{scipy.__version__}.tar.gz, which is among the files "
+              f"on https://pypi.org/project/scipy/{scipy.__version__}")
+        return 1
     record = Record()
     for name in ndimage.__all__:
         setattr(scipy.ndimage, name, record.recorded(getattr(scipy.ndimage, name), getattr(ndimage, name)))
-    pytest.main(["--pyargs", *[f"scipy.ndimage.tests.{name}" for name in MODULES], "-q", "-p", "no:cacheprovider",
-                 "-p", "no:randomly", "-p", "no:xdist", "--tb=line", "-W", "ignore", "--no-header", "-c", "/dev/null",
-                 "--rootdir", "/"], plugins=[record])
+    with tempfile.TemporaryDirectory() as work:
+        selected = ["--pyargs", *[f"scipy.ndimage.tests.{name}" for name in MODULES]]
+        pytest.main([*(selected if sdist is None else from_sdist(Path(sdist), Path(work))), *OPTIONS], plugins=[record])
     failed = sorted(record.calling & set(record.failed))
     print("\n--")
     for test in failed:
         print(f"{test.rpartition('::')[2].removesuffix('[numpy]')}: {record.failed[test]}")
-    print(f"{len(record.calling)} tests call these functions, {len(failed)} failed")
+    print(f"{len(record.calling)} tests call {len(record.called)} of {len(ndimage.__all__)} functions, "
+          f"{len(failed)} failed")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

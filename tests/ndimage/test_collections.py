@@ -100,6 +100,10 @@ def test_labelled_arrays() -> None:
         assert y.coords.equals(a.coords)
         assert (y.chunks is None) == (b is a)
     assert np.array_equal(ndimage.maximum_filter1d(a, 3, "band").values, ndimage.maximum_filter1d(a.values, 3))
+    expected = ndimage.maximum_filter1d(a.values, 3)
+    assert np.array_equal(ndimage.maximum_filter(a, footprint=np.ones(3), axes="band").values, expected)
+    with pytest.raises(onnxpool.PoolTypeError, match=r"axis is \(2,\), but this filter has one"):
+        ndimage.maximum_filter1d(a, 3, ("band",))
     assert np.array_equal(ndimage.grey_opening(a, (3, 3, 1)).values, ndimage.grey_opening(a.values, (3, 3, 1)))
     assert ndimage.maximum_filter(a, 3).identical(a.to_dataset().map(ndimage.maximum_filter, size=3, keep_attrs=True).r)
     with pytest.raises(onnxpool.PoolTypeError, match="maximum_filter: axes has 'z'"):

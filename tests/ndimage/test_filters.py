@@ -1,6 +1,8 @@
 """Filters with the names of scipy.ndimage: results, modes, outputs and errors."""
 
+import inspect
 import itertools
+import math
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -13,6 +15,7 @@ import pytest
 
 import onnxpool
 from onnxpool import ndimage
+from onnxpool.ndimage import filters
 from onnxpool.ndimage.borders import MODES, Fill, line_of_extrema
 
 scipy = pytest.importorskip("scipy.ndimage")
@@ -38,6 +41,16 @@ def test_random_calls(seed: int) -> None:
 def test_many_random_calls() -> None:
     """The campaign."""
     assert calls.run(20_000, 1) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_of_scipy(name: str) -> None:
+    """Names, order, kinds and defaults, and after them keywords that SciPy lacks."""
+    ours, theirs = (list(inspect.signature(getattr(module, name)).parameters.values()) for module in (ndimage, scipy))
+    further = ("skipna", "num_threads", "truncate")
+    assert [(one.name, one.kind, one.default) for one in ours if one.name not in further] == [
+        (one.name, one.kind, one.default) for one in theirs]
+    assert all(one.kind is one.KEYWORD_ONLY for one in ours[-2:])
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -121,6 +134,23 @@ def test_output_can_be_an_array(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [">i4", "<i4", np.dtype(">f8")])
+def test_output_can_be_a_dtype_of_any_byte_order(name: str, dtype: Any) -> None:
+    """The result has it, as SciPy's, also if nothing is filtered."""
+    x = rng.integers(0, 200, (9, 8))
+    for size in (3, 1):
+        y = getattr(ndimage, name)(x, size, output=dtype)
+        assert y.dtype == getattr(scipy, name)(x, size, output=dtype).dtype == dtype
+        assert np.array_equal(y, getattr(ndimage, name)(x, size, output=np.dtype(dtype).newbyteorder("=")))
+
+
+@pytest.mark.parametrize("name", ["maximum_filter", "minimum_filter1d", "uniform_filter", "grey_erosion"])
+def test_results_that_overflow_float16(name: str) -> None:
+    """They become infinite without a warning."""
+    assert np.isinf(getattr(ndimage, name)(np.full((5, 5), 100_000), 3, output=np.float16)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", [40, 200])
 def test_output_may_overlap_the_input(name: str, size: int) -> None:
     """In place, and at other places of the same memory."""
@@ -142,6 +172,39 @@ def test_truncated_means_of_large_integers_are_exact() -> None:
         y = ndimage.uniform_filter1d(x, 3, mode="constant", cval=0, truncate=True)
         padded = [0, *map(int, x), 0]
         assert y.tolist() == [int(Fraction(sum(padded[i:i + 3]), 3)) for i in range(30)]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("bits", [0, 7, 30, 48, 50, 51, 52, 62, 64])
+@pytest.mark.parametrize("truncate", [False, True])
+def test_means_of_integers_are_exact(dtype: str, bits: int, truncate: bool) -> None:
+    """Whatever their magnitude: below and beyond what float64 represents, in one array as well."""
+    low, high = (0, 1) if dtype == "bool" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    for shape, size, few, seed in (((40,), 3, 0.0, 0), ((40,), 7, 0.1, 1), ((9, 70), (2, 3), 0.01, 0),
+                                   ((40, 30), 2, 0.002, 5)):
+        large = rng.integers(max(low, -(1 << bits)), min(high, 1 << bits), shape, np.dtype(dtype), endpoint=True)
+        small = rng.integers(max(low, -9), min(high, 9), shape, np.dtype(dtype), endpoint=True)
+        x = np.where(rng.random(shape) < few, large, small) if few else large
+        windows = calls.windows_of(calls.Call("uniform_filter", x, {"size": size, "mode": "wrap"})).astype(object)
+        taps = int(np.prod(windows.shape[x.ndim:]))
+        sums = windows.sum(tuple(range(x.ndim, windows.ndim))).ravel().tolist()
+        with calls.cut(seed):
+            y = ndimage.uniform_filter(x, size, mode="wrap", truncate=truncate)
+        towards = math.trunc if truncate else round
+        assert y.dtype == dtype
+        assert y.ravel().tolist() == [towards(Fraction(int(total), taps)) for total in sums]
+        means = ndimage.uniform_filter(x, size, mode="wrap", output=np.float64)
+        assert means.ravel().tolist() == [int(total) / taps for total in sums]
+
+
+def test_means_of_integers_as_others() -> None:
+    """Means that are negative wrap around in unsigned results, as conversions of integers do."""
+    x = rng.integers(-99, 99, (30, 40))
+    for dtype in (np.int32, np.int64, np.int16):
+        for truncate in (False, True):
+            means = ndimage.uniform_filter(x.astype(dtype), 3, truncate=truncate)
+            y = ndimage.uniform_filter(x.astype(dtype), 3, truncate=truncate, output=np.uint8)
+            assert np.array_equal(y, means.astype(np.uint8))
 
 
 def test_means_of_bool_are_rounded() -> None:
@@ -190,6 +253,29 @@ def test_dates() -> None:
     assert y[-1] == np.datetime64("2021-01-01")
 
 
+@pytest.mark.parametrize("cval", [np.int64(2), np.uint8(2), np.float32(2.5), np.float16(2), np.array(2), True, np.True_,
+                                  ml_dtypes.bfloat16(2)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, bool])
+def test_constants_of_any_type(cval: Any, dtype: Any) -> None:
+    """They mean what equal numbers of Python do."""
+    x = rng.integers(0, 2 if dtype is bool else 9, (6, 7)).astype(dtype)
+    if dtype is bool and not isinstance(cval, (bool, np.bool_)):
+        return
+    for name in NAMES:
+        y = getattr(ndimage, name)(x, 3, mode="constant", cval=cval)
+        assert np.array_equal(y, getattr(ndimage, name)(x, 3, mode="constant", cval=float(cval)))
+
+
+@pytest.mark.parametrize("output", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint64])
+def test_constants_of_float_results(dtype: Any, output: Any) -> None:
+    """They are not truncated to elements of the input."""
+    x = rng.integers(0, 9, (6, 7)).astype(dtype)
+    for name in EXTREMA:
+        ours = getattr(ndimage, name)(x, 3, mode="constant", cval=2.5, output=output)
+        assert np.array_equal(ours, getattr(scipy, name)(x, 3, mode="constant", cval=2.5, output=np.float64))
+
+
 def test_constants_that_are_no_elements() -> None:
     """Extrema of integers truncate them, as SciPy does; what cannot be a result may lie beyond the range."""
     x = rng.integers(0, 9, (6, 7)).astype(np.uint8)
@@ -232,12 +318,29 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: ndimage.maximum_filter(X, 3, mode="edge"), RuntimeError, "mode not supported: 'edge'; pass one of"),
     (lambda: ndimage.maximum_filter(X, 3, origin=2), ValueError, "invalid origin 2 along axis 0 .* pass -1 to 1"),
     (lambda: ndimage.maximum_filter(X, 3, axes=2), ValueError, "axis: 2 is out of range .* pass -2 to 1"),
+    (lambda: ndimage.maximum_filter1d(X, 3, 2), IndexError, "axis: 2 is out of range .* pass -2 to 1"),
+    (lambda: ndimage.uniform_filter1d(np.float32(1), 3), IndexError, "axis: -1 is out of range .* of 0 axes"),
+    (lambda: ndimage.maximum_filter1d(X, 1, mode="edge"), RuntimeError, "mode not supported: 'edge'"),
+    (lambda: ndimage.uniform_filter1d(X, 1, origin=1), ValueError, "invalid origin 1 along axis 1 for size 1"),
     (lambda: ndimage.maximum_filter(X, 3, axes=(0, -2)), ValueError, "axes must be unique"),
+    (lambda: ndimage.maximum_filter(X, footprint=np.ones(3)), RuntimeError, "footprint.ndim .1. must match"),
+    (lambda: ndimage.grey_erosion(X, structure=np.zeros((3, 3)), axes=0), ValueError, "structure.ndim .2. must match"),
+    (lambda: ndimage.grey_opening(X, structure=np.zeros((0, 3))), ValueError, "All-zero structure is not supported"),
+    (lambda: ndimage.maximum_filter(X, 3, mode=[["wrap"], "wrap"]), TypeError, "not a value or a sequence of values"),
+    (lambda: ndimage.maximum_filter(X, 3, skipna="yes"), TypeError, "skipna must be 0 or 1, got 'yes'"),
+    (lambda: ndimage.uniform_filter(X, 3, truncate="yes"), TypeError, "truncate must be 0 or 1, got 'yes'"),
+    (lambda: ndimage.uniform_filter(X, 3, truncate=2), ValueError, "truncate must be 0 or 1, got 2"),
+    (lambda: ndimage.uniform_filter1d(X, 3, None), TypeError, "axis is None, but this filter has one axis"),
+    (lambda: ndimage.uniform_filter1d(X, 3, (0, 1)), TypeError, "axis is .0, 1., .* or use uniform_filter"),
+    (lambda: ndimage.maximum_filter1d(X, [3]), TypeError, "size is .3,., but this filter has one axis"),
+    (lambda: ndimage.maximum_filter1d(X, 3, mode=["wrap"]), TypeError, "mode is .'wrap',., but this filter has one"),
+    (lambda: ndimage.minimum_filter1d(X, 3, 1.0), TypeError, "axis has 1.0: .* pass an int"),
     (lambda: ndimage.maximum_filter(X, 3, axes=0.5), TypeError, "cannot be interpreted as an integer"),
     (lambda: ndimage.maximum_filter(X, 2.5), TypeError, "size must be an integer, got 2.5"),
     (lambda: ndimage.maximum_filter(X, "3"), TypeError, "size must be an integer, got '3'"),
     (lambda: ndimage.maximum_filter1d(X, 0), RuntimeError, "incorrect filter size: 0; pass at least 1"),
     (lambda: ndimage.maximum_filter(X, 3, mode="constant", cval="0"), TypeError, "cval must be a real number"),
+    (lambda: ndimage.uniform_filter(X, 3, mode="constant", cval=1j), TypeError, "cval must be a real number"),
     (lambda: ndimage.maximum_filter(X, 3, output=np.zeros((5, 4))), RuntimeError, "output shape not correct"),
     (lambda: ndimage.maximum_filter(X, 3, output=np.ma.masked_array(X)), TypeError, "output is a MaskedArray"),
     (lambda: ndimage.maximum_filter(X, 3, output=[0]), TypeError, "output is of type list"),
@@ -255,6 +358,28 @@ def test_errors(refused: Callable[[], Any], kind: type[Exception], text: str) ->
     assert isinstance(caught.value, (onnxpool.PoolError, onnxpool.PoolTypeError))
     assert caught.value.operator in NAMES
     assert str(caught.value).startswith(f"{caught.value.operator}: ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", MODES)
+def test_many_axes_of_one_element(name: str, mode: str) -> None:
+    """They cost nothing, unless constants lie beyond their ends."""
+    if name.endswith("1d") or "constant" in mode:
+        return
+    x = rng.integers(0, 9, (1,) * 20 + (4, 1, 5) + (1,) * 9)
+    for dtype in (np.int64, np.float32):
+        y = getattr(ndimage, name)(x.astype(dtype), 5, mode=mode)
+        expected = getattr(ndimage, name)(x.reshape(4, 5).astype(dtype), 5, mode=mode)
+        assert np.array_equal(y.reshape(4, 5), expected)
+
+
+def test_windows_that_exceed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are refused before their elements are listed, which takes more memory than the elements."""
+    monkeypatch.setattr(filters, "machine_memory", lambda: 1 << 20)
+    for mode in MODES:
+        if mode not in ("constant", "grid-constant", "nearest"):
+            with pytest.raises(onnxpool.PoolError, match=r"uniform_filter1d: size of .* reads"):
+                ndimage.uniform_filter1d(X, 100_000, mode=mode)
 
 
 def test_output_is_not_written_if_a_call_is_refused() -> None:

@@ -1,12 +1,18 @@
-"""SciPy's own tests of the functions, which SciPy installs, pass with those of onnxpool."""
+"""SciPy's own tests of the functions pass with those of onnxpool."""
 
+import re
 import subprocess
 import sys
+import tarfile
+from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-pytest.importorskip("scipy.ndimage.tests", reason="the tests of SciPy are not installed")
+from onnxpool import ndimage
+
+scipy = pytest.importorskip("scipy")
 
 # Tests that fail, and why. All others that fail have been refused: windows are rectangles, and numbers are real.
 REASONS = {
@@ -17,25 +23,31 @@ REFUSED = ("is no flat rectangle", "Complex type not supported")
 
 
 @pytest.mark.slow
-def test_tests_of_scipy() -> None:
-    """Those that call one of these functions pass, or are among the exceptions."""
-    done = subprocess.run([sys.executable, "-m", "tests.ndimage.scipy_tests"], capture_output=True, text=True,
-                          cwd=Path(__file__).parents[2], timeout=600, check=False)
+@pytest.mark.parametrize("source", ["installed", "sdist"])
+def test_tests_of_scipy(source: str, tmp_path: Path) -> None:
+    """Those that call one of these functions pass, or are among the exceptions. An sdist has them as well."""
+    if find_spec("scipy.ndimage.tests") is None:
+        pytest.skip("scipy.ndimage.tests is not installed; run python -m tests.ndimage.scipy_tests SDIST")
+    sdist = tmp_path / "scipy-1.0.tar.gz"
+    if source == "sdist":
+        installed = Path(scipy.__file__).parent
+        with tarfile.open(sdist, "w:gz") as archive:
+            for part in ("conftest.py", "ndimage/tests"):
+                archive.add(installed / part, f"scipy-1.0/scipy/{part}")
+    done = subprocess.run([sys.executable, "-m", "tests.ndimage.scipy_tests", *[str(sdist)] * (source == "sdist")],
+                          capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=600, check=False)
     lines = done.stdout.rpartition("\n--\n")[2].splitlines()
     assert lines, done.stdout + done.stderr
     unexplained = [line for line in lines[:-1]
                    if not any(text in line for text in REFUSED) and line.partition(": ")[0] not in REASONS]
     assert unexplained == []
-    called, failed = (int(part.split()[0]) for part in lines[-1].split(", "))
-    assert called - failed > 400
+    tests, called, functions, failed = map(int, re.findall(r"\d+", lines[-1]))
+    assert called == functions == len(ndimage.__all__)
+    assert tests - failed > 400
 
 
 def test_truncated_means_pass_the_test_of_truncation() -> None:
     """The second exception is a matter of `truncate`."""
-    import numpy as np
-
-    from onnxpool import ndimage
-
     x = np.repeat([0, 1, 0], [9, 9, 9])
     for size in range(3, 10):
         assert ndimage.uniform_filter1d(x, size, truncate=True).sum() == 10 - size

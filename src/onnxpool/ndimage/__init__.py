@@ -166,7 +166,7 @@ def uniform_filter(input: ArrayLike, size: Ints = 3, output: Output = None, mode
                    cval: float = 0.0, origin: Ints = 0, *, axes: Ints | None = None, truncate: bool = False,
                    skipna: bool = False, num_threads: int | None = None) -> Any:
     return filtered("uniform_filter", "uniform", input, size, output, mode, cval, origin, axes, skipna, num_threads,
-                    bool(truncate))
+                    truncate)
 
 
 @documented("Take the maximum of the window around each element along one axis.", "Maxima.", """\
@@ -201,7 +201,7 @@ def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, output: Output
                      cval: float = 0.0, origin: int = 0, *, truncate: bool = False, skipna: bool = False,
                      num_threads: int | None = None) -> Any:
     return filtered("uniform_filter1d", "uniform", input, size, output, mode, cval, origin, axis, skipna, num_threads,
-                    bool(truncate))
+                    truncate)
 
 
 @documented("Erode an array with a flat rectangle: take the minimum of the window around each element.", "Minima.", """\

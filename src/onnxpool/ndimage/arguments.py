@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 import sys
 import warnings
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import as_array, dtype_name, dtype_of, native
-from ..attributes import is_real, scalar, shown
+from ..attributes import Flag, is_real, scalar, shown
 from ..base import further_caches
 from ..dtypes import DTYPES, MOMENTS
-from ..errors import PoolTypeError
+from ..errors import Place, PoolTypeError
 from .borders import MODES, Fill, Line, line_of_extrema, line_of_means
-from .filters import Filter, FilterError
+from .filters import Filter, FilterAxisError, FilterError, keeps_order
 
 if TYPE_CHECKING:
     from ..arrays import Array
@@ -38,18 +39,23 @@ def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, c
                                                       num_threads, truncate, dilates)
         x = as_array(label, x, "input")
     dtype, out = (x.dtype, None) if output is None else result_of(label, output, x)
+    if out is None and not dtype.isnative and output is not None:
+        out = np.empty(x.shape, dtype)
     return prepared(label, kind, x.shape, x.dtype, dtype, size, mode, cval, origin, axes, skipna, truncate,
                     dilates)(x, out, num_threads)
 
 
 def prepared(*arguments: Any) -> Filter:
     """The filter that `described` makes of these arguments, among which may be lists and arrays."""
-    try:
-        return described(*arguments)
-    except TypeError as error:
-        if isinstance(error, PoolTypeError):
+    for found in (arguments, map(plain, arguments)):  # for arguments that are not hashable, such as lists
+        try:
+            return described(*found)
+        except PoolTypeError:
             raise
-    return described(*map(plain, arguments))  # an argument is not hashable, such as a list
+        except TypeError as error:
+            reason = str(error)
+    label = arguments[0]
+    raise PoolTypeError(f"{label}: an argument is not a value or a sequence of values: {reason}; pass those", label)
 
 
 def plain(value: Any) -> Any:
@@ -59,12 +65,13 @@ def plain(value: Any) -> Any:
 
 
 def result_of(label: str, output: Any, x: Any) -> tuple[np.dtype[Any], Array | None]:
-    """The dtype of the result, and the array that receives it, if one is given."""
+    """The dtype of the result, and the array that receives it, if one is passed."""
     if not isinstance(output, np.ndarray):
         if not isinstance(output, (type, np.dtype, str)):
             raise PoolTypeError(f"{label}: output is of type {type(output).__name__}; pass an ndarray or a dtype",
                                 label, "output", value=type(output).__name__)
-        return dtype_of(label, output), None
+        dtype = dtype_of(label, output)
+        return dtype if isinstance(output, str) and output in DTYPES else np.dtype(output), None  # with its byte order
     output = as_array(label, output, "output")
     if output.shape != x.shape:
         raise FilterError(f"{label}: output shape not correct: {output.shape}, but input has shape {x.shape}; pass an "
@@ -78,7 +85,7 @@ def flat(label: str, kind: str, x: Any, size: Any, footprint: Any, structure: An
          origin: Any, axes: Any, *others: Any) -> Any:
     """The result of a filter whose windows may be given as a footprint or a structure."""
     if footprint is not None or structure is not None or size is None:
-        ndim = getattr(x, "ndim", None) if axes is None else len(axes) if hasattr(axes, "__len__") else 1
+        ndim = getattr(x, "ndim", None) if axes is None else np.size(axes)
         size = size_of(label, size, footprint, structure, ndim)
     return filtered(label, kind, x, size, output, mode, cval, origin, axes, *others)
 
@@ -93,11 +100,13 @@ def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | N
         if given is None:
             continue
         given = np.asarray(given)
-        if name == "footprint" and not given.any():
-            raise FilterError(f"{label}: All-zero footprint is not supported: pass one that has elements", label, name)
-        if name == "footprint" and ndim is not None and given.ndim != ndim and not given.all():
-            raise FilterError(f"{label}: footprint.ndim ({given.ndim}) must match len(axes) ({ndim}): pass a value for "
-                              f"each axis", label, name, value=given.ndim)
+        if not given.size or (name == "footprint" and not given.any()):
+            raise FilterError(f"{label}: All-zero {name} is not supported: pass one that has elements", label, name,
+                              value=given.shape)
+        if ndim is not None and given.ndim != ndim:
+            raise FilterError(f"{label}: {name}.ndim ({given.ndim}) must match len(axes) ({ndim}): a sequence argument "
+                              f"must have length equal to input rank; pass an array of {ndim} axes", label, name,
+                              value=given.ndim)
         if not given.all() if name == "footprint" else given.any():
             raise FilterError(f"{label}: {name} is no flat rectangle, but has {int((given == 0).sum())} zeros and "
                               f"other elements; pass size, or use scipy.ndimage.{label}", label, name,
@@ -129,18 +138,27 @@ def whole(label: str, name: str, value: Any) -> int:
     return int(value)
 
 
-def checked_axes(label: str, axes: Any, ndim: int) -> tuple[int, ...]:
+def check_scalars(label: str, **given: Any) -> None:
+    """Refuse sequences as arguments of a filter along one axis."""
+    for name, value in given.items():
+        if value is None or (isinstance(value, Iterable) and not isinstance(value, str)):
+            raise PoolTypeError(f"{label}: {name} is {shown(value)}, but this filter has one axis; pass one value, or "
+                                f"use {label.removesuffix('1d')}", label, name, value=value)
+
+
+def checked_axes(label: str, name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """The numbers of the filtered axes, from 0 on."""
     places = []
     for axis in range(ndim) if axes is None else axes if isinstance(axes, Iterable) else (axes,):
         try:
             place = operator.index(axis)
         except TypeError as error:
-            raise PoolTypeError(f"{label}: axes has {shown(axis)}: {error}; pass an int", label, "axes",
+            raise PoolTypeError(f"{label}: {name} has {shown(axis)}: {error}; pass an int", label, name,
                                 value=axis) from None
         if not -ndim <= place < ndim:
-            raise FilterError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; pass "
-                              f"{-ndim} to {ndim - 1}", label, "axes", axis=place, value=place)
+            way = f"pass {-ndim} to {ndim - 1}" if ndim else "pass an array that has axes"
+            raise FilterAxisError(f"{label}: specified axis: {place} is out of range for an array of {ndim} axes; "
+                                  f"{way}", label, name, axis=place, value=place)
         places.append(place % ndim)
     if len(set(places)) < len(places):
         raise FilterError(f"{label}: axes must be unique: {axes} names one twice; name each once", label, "axes",
@@ -162,9 +180,11 @@ def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any
     """What `cval` is among elements of a dtype, and what it does to results."""
     if dtype.kind in MOMENTS:
         return np.asarray(cval).astype(dtype), Fill.CLAMPS
-    if not is_real(cval):
+    cval = scalar(cval)
+    if not is_real(cval) and not isinstance(cval, (bool, np.bool_)):
         raise PoolTypeError(f"{label}: cval must be a real number, not {shown(cval)}; pass one such as 0.0", label,
                             "cval", value=cval)
+    cval = int(cval) if isinstance(cval, (numbers.Integral, np.bool_)) else float(cval)
     if kind == "uniform":
         return cval, Fill.READ if cval else Fill.LOST
     limits: Any = (-math.inf, math.inf)
@@ -185,17 +205,22 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
     """The filter that these arguments describe."""
     dtype, output = native(dtype), native(output)
     check_dtypes(label, kind, dtype, output)
-    places = checked_axes(label, axes, len(shape))
+    skipna, truncate = [bool(Flag().check(Place(label, name), value)) for name, value in (
+        ("skipna", skipna), ("truncate", truncate))]
+    along_one = label.endswith("1d")
+    if along_one:
+        check_scalars(label, size=size, axis=axes, mode=mode, origin=origin)
+    places = checked_axes(label, "axis" if along_one else "axes", axes, len(shape))
     sizes: Sequence[int] = [whole(label, "size", one) for one in per_axis(label, "size", size, len(places))]
     origins = [whole(label, "origin", one) for one in per_axis(label, "origin", origin, len(places))]
     modes = per_axis(label, "mode", mode, len(places))
-    if label.endswith("1d") and sizes[0] < 1:
+    if along_one and sizes[0] < 1:
         raise FilterError(f"{label}: incorrect filter size: {sizes[0]}; pass at least 1", label, "size", value=sizes[0])
-    ordered = np.can_cast(dtype, output, "safe")
+    ordered = keeps_order(dtype, output)
     fill, role = 0, Fill.LOST
     lines: list[Line] = []
     for axis, taps, shift, name in zip(places, sizes, origins, modes, strict=True):
-        if taps <= 1:
+        if taps <= 1 and not along_one:  # of which SciPy reads no other argument
             continue
         if name not in MODES:
             raise FilterError(f"{label}: boundary mode not supported: {shown(name)}; pass one of {', '.join(MODES)}",
@@ -210,7 +235,8 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
             raise FilterError(f"{label}: invalid origin {shift} along axis {axis} for size {taps}; pass {low} to "
                               f"{high}", label, "origin", axis=axis, value=shift)
         line_of = line_of_means if kind == "uniform" else line_of_extrema
-        lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, role))
+        if taps > 1 and (shape[axis] != 1 or MODES[name] is None):  # otherwise, all elements of a window are the same
+            lines.append(line_of(axis, shape[axis], before, taps - 1 - before, name, role))
     return Filter(label, kind, shape, dtype, output, tuple(lines), fill, skipna, truncate)
 
 

@@ -119,12 +119,15 @@ def clamped(line: Line) -> list[tuple[slice, ...]]:
     return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
 
 
-def elements(line: Line, low: int, high: int) -> tuple[Elements, ...]:
-    """The elements at places [low, high) of an extended axis: up to three parts. Where constants are, any are."""
+def elements(line: Line, ranges: Sequence[Range], *, picked: bool) -> tuple[Elements, ...]:
+    """The elements at places [low, high) of an extended axis, in parts, or one by one. Where constants are, any are."""
     extend, size = MODES[line.mode] or repeated, line.size
-    ranges = ((low, min(high, 0)), (max(low, 0), min(high, size)), (max(low, size), high))
+    if picked:
+        return extend(np.concatenate([np.arange(low, high) for low, high in ranges]), size),
+    parts = [part for low, high in ranges
+             for part in ((low, min(high, 0)), (max(low, 0), min(high, size)), (max(low, size), high))]
     return tuple([slice(begin, end) if 0 <= begin < size else extend(np.arange(begin, end), size)
-                  for begin, end in ranges if begin < end])
+                  for begin, end in parts if begin < end])
 
 
 def cropped(places: Sequence[Elements]) -> tuple[slice, tuple[Elements, ...]]:
@@ -151,6 +154,15 @@ def extended(x: Any, axis: int, places: Sequence[Elements]) -> Any:
         else:  # NumPy would copy all of another array before it takes some
             pieces.append(x.take(place, axis, mode="clip"))
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis)
+
+
+def picks_of(shape: Sequence[int], crop: Sequence[slice], extends: Sequence[tuple[int, tuple[Elements, ...]]]) -> Array:
+    """The places, in a flattened array, of the elements of a part of it, which are picked along extended axes."""
+    picked, picks = dict(extends), np.zeros((), np.intp)
+    for axis, size in enumerate(shape):
+        begin, end = crop[axis].start, crop[axis].stop
+        picks = picks[..., None] * size + (begin + picked[axis][0] if axis in picked else np.arange(begin, end))
+    return picks
 
 
 def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[Ranges, list[Strip]]:

@@ -1,5 +1,6 @@
 """Filters of dask arrays and of labelled arrays of xarray."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,15 @@ def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) 
                       1 if threads is None else threads)
 
     step = found.whole()
+    step = step.exact or step  # tasks do not look at elements before they choose pools
     return found.clamped(found.pooled(step, found.read(step, x), run).astype(dtype))
 
 
 def labelled(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
              *others: Any) -> Any:
     """The result for a DataArray: one with the same labels. Axes can be names of dimensions."""
-    if axes is not None:
-        named = axes if isinstance(axes, (tuple, list)) else (axes,)
-        axes = tuple([x.get_axis_num(axis) if axis in x.dims else axis for axis in named])
+    if isinstance(axes, (tuple, list)):
+        axes = tuple([x.get_axis_num(axis) if axis in x.dims else axis for axis in axes])
+    elif isinstance(axes, Hashable) and axes in x.dims:
+        axes = x.get_axis_num(axes)
     return x.copy(data=arguments.filtered(label, kind, x.data, size, output, mode, cval, origin, axes, *others))

@@ -11,11 +11,12 @@ import numpy as np
 
 from .. import budget
 from ..arrays import dtype_name, machine_memory
+from ..dtypes import FLOATS
 from ..errors import PoolError
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
-from .borders import Elements, Line, Range, Strip, clamped, constants, cropped, elements, extended, frame
+from .borders import Elements, Line, Range, Strip, clamped, constants, cropped, elements, extended, frame, picks_of
 
 if TYPE_CHECKING:
     from ..arrays import Array
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 14  # elements of arrays that are extended as a whole
 PICKED, PICKED_ALONG = 1 << 13, 64  # elements up to which those of a strip, or of an axis, are taken one by one
-BLOCK = 1 << 20  # bytes of elements that are copied at a time, unless a window needs more
-FEW_BLOCKS, LARGEST_BLOCK = 64, 1 << 24  # of large arrays; elements of a block of these
+BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
+INDEXING = 4  # temporary numbers for each element beyond an end, of which each is as large as a float64
+FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # of large arrays; elements of a block of these
+LONG, LARGE_BLOCK = 16, 1 << 21  # windows along axes that are halved at little cost; elements of a block without any
 MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
 CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
           ("minimum", False): np.minimum, ("minimum", True): np.fmin}
-FLOAT64, UINT8 = np.dtype(np.float64), np.dtype(np.uint8)
+FLOAT32, FLOAT64, UINT8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8)
 
 Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and where a pool has them
 Run = Callable[["Operator", Any], Any]
@@ -38,6 +41,10 @@ Finish = Callable[[Any, Any, Run], Any]  # turns means of elements into results
 
 class FilterError(PoolError, RuntimeError):
     """Error for a value of an argument. SciPy raises a RuntimeError or a ValueError for it, and this error is both."""
+
+
+class FilterAxisError(FilterError, IndexError):
+    """Error for an axis that an array does not have, which is an IndexError as well, as NumPy's and SciPy's are."""
 
 
 class Step(NamedTuple):
@@ -50,6 +57,9 @@ class Step(NamedTuple):
     stores: Stores
     finish: Finish | None
     source: np.dtype[Any] | None  # to which elements are converted first
+    picks: Array | None  # the places of few elements in the flattened array
+    exact: Step | None  # instead of this one, for elements of a magnitude beyond `limit`
+    limit: float
 
 
 class Task(NamedTuple):
@@ -59,6 +69,8 @@ class Task(NamedTuple):
     passes: tuple[tuple[Line, ...], ...]  # the windows of each pool, between which results are converted
     means: np.dtype[Any] | None = None
     finish: Finish | None = None
+    exact: Task | None = None  # instead of this one, for elements of a magnitude beyond `limit`
+    limit: float = 0.0
 
 
 def call(op: Operator, x: Array, num_threads: int | None) -> Any:
@@ -66,14 +78,10 @@ def call(op: Operator, x: Array, num_threads: int | None) -> Any:
     return op(x, num_threads=num_threads)
 
 
-def rounded(y: Any, x: Any, run: Run) -> Any:
-    """Means as integers, the nearest ones."""
-    return np.rint(y)
-
-
-def truncated(y: Any, x: Any, run: Run) -> Any:
-    """Means as integers, rounded towards zero."""
-    return np.trunc(y)
+def integers(y: Any, x: Any, run: Run, rounded: Callable[..., Any], dtype: np.dtype[Any] | None) -> Any:
+    """Means as whole numbers, and of a dtype unless it is None."""
+    y = rounded(y, out=y) if type(y) is np.ndarray and y is not x else rounded(y)
+    return y if dtype is None else y.astype(dtype)
 
 
 def corrected(y: Any, x: Any, run: Run, op: Any = None, taps: int = 1) -> Any:
@@ -88,6 +96,11 @@ def corrected(y: Any, x: Any, run: Run, op: Any = None, taps: int = 1) -> Any:
     rest = (np.rint(run(op, low) * taps).astype(np.int64) - y.astype(np.int64) * taps) & mask
     rest = np.where(rest > mask >> 1, rest - (mask + 1), rest)
     return y - ((rest < 0) & (y > 0)) + ((rest > 0) & (y < 0))
+
+
+def keeps_order(dtype: np.dtype[Any], output: np.dtype[Any]) -> bool:
+    """Whether converting elements of a dtype never makes the larger of two the smaller one."""
+    return np.can_cast(dtype, output, "safe") or dtype_name(output) in FLOATS
 
 
 def is_element(value: Any, dtype: np.dtype[Any]) -> bool:
@@ -115,14 +128,17 @@ class Filter:
         if kind == "uniform" and dtype.kind in "biu" and not is_element(fill, dtype):
             self.border = self._task(FLOAT64)._replace(source=FLOAT64)
         with np.errstate(all="ignore"):
-            self.fill = np.asarray(fill).astype(self.border.source or dtype)
+            self.fill = np.asarray(fill).astype(dtype if self.border.exact else self.border.source or dtype)
         self.clamps = [place for line in lines for place in clamped(line)]
         self.clamp: Any = CLAMPS.get((kind, skipna))
-        source, passes, means, finish = self.inside
-        self.direct = (source is None and finish is None and passes == (lines,) != ((),)
-                       and (means is None or means == output))
+        one = self.inside
+        self.direct = (one.source is None and one.finish is None and one.passes == (lines,) != ((),)
+                       and (one.means is None or one.means == output))
+        # Conversions to and from floats may warn, and so do comparisons of bfloat16.
+        self.warns = ((dtype != output and not {dtype.kind, output.kind} <= set("biu"))
+                      or self.border is not self.inside or dtype.isbuiltin != 1)
         taps = math.prod(self.reach)
-        if finish is corrected and taps >= MOST_TRUNCATED:
+        if (one.exact or one).finish is corrected and taps >= MOST_TRUNCATED:
             raise FilterError(f"{label}: truncate=True with windows of {taps} elements, but the limit is "
                               f"{MOST_TRUNCATED - 1}; lower size", label, "size", value=taps)
         self.need = budget.Need(math.prod(shape) * output.itemsize, math.prod(shape) * (taps + 1))
@@ -142,19 +158,35 @@ class Filter:
 
     def _task(self, dtype: np.dtype[Any]) -> Task:
         """How elements of a dtype become results."""
-        output, integers = self.output, self.output.kind in "biu"
+        output, lines = self.output, (self.lines,)
         if self.kind != "uniform":
-            if np.can_cast(dtype, output, "safe"):
-                return Task(None if dtype == output else output, (self.lines,))
+            if keeps_order(dtype, output):
+                return Task(None if dtype == output else output, lines)
             return Task(None, (self.lines[:1], self.lines[1:]))  # as SciPy, which stores the results of each axis
         source = UINT8 if dtype.kind == "b" else None
-        elements = source or dtype
-        if integers and dtype.kind in "biu":
-            return Task(source, (self.lines,), elements, corrected if self.truncate and self.lines else None)
-        if integers:
-            return Task(None, (self.lines,), FLOAT64, truncated if self.truncate else rounded)
-        means = output if dtype_name(output) in results_of(dtype_name(elements)) else dtype
-        return Task(source, (self.lines,), FLOAT64 if means.kind in "biu" else means)
+        elements, of_integers = source or dtype, dtype.kind in "biu"
+        finish: Finish | None = None
+        if output.kind in "biu":
+            finish = partial(integers, rounded=np.trunc if self.truncate else np.rint,
+                             dtype=elements if of_integers and elements != output else None)
+        if not of_integers:
+            means = output if dtype_name(output) in results_of(dtype_name(dtype)) else dtype
+            return Task(None, lines, FLOAT64 if finish else means, finish)
+        if finish:
+            exact = Task(source, lines, elements, corrected if self.truncate and self.lines else None)
+        else:
+            exact = Task(source, lines, output if dtype_name(output) in results_of(dtype_name(elements)) else FLOAT64)
+        if not self.lines or (elements.itemsize <= 2 and exact.finish is None):
+            return exact
+        # Sums below 2^(digits - 1) are exact. Their quotients are rounded once, and never to an integer or to a tie
+        # between two, unless they are one.
+        bits, taps = 8 * elements.itemsize, math.prod(self.reach)
+        if bits == 64:
+            return Task(FLOAT64, lines, FLOAT64, finish, exact, 2.0**52 / taps)
+        for floats, digits in ((FLOAT32, 24), (FLOAT64, 53)):
+            if taps << bits < 1 << digits - 1:
+                return Task(source, lines, floats, finish)
+        return exact
 
     def _size(self, strip: Strip) -> int:
         """The number of elements that are read for these results."""
@@ -164,18 +196,22 @@ class Filter:
             sizes[axis] -= high - low - self.reach[axis] + 1
         return math.prod(sizes)
 
+    def _check_memory(self, size: int) -> None:
+        """Refuse to read so many elements at once, if there is no memory for them."""
+        if size * FLOAT64.itemsize > machine_memory():
+            raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
+                              f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
+
     def _blocks(self, strip: Strip, limit: int) -> Iterator[Strip]:
         """Parts of results that each read so many elements, unless their windows overlap too much to gain from it."""
         spans = [end - begin for begin, end in strip.ranges]
         if strip.gap is not None:
             spans[strip.gap.axis] = 0
-        long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= 8 * reach]
+        long = [axis for axis, (span, reach) in enumerate(zip(spans, self.reach, strict=True)) if span >= LONG * reach]
         axis = long[0] if long else max(range(len(spans)), key=lambda axis: spans[axis] / self.reach[axis], default=0)
         size = self._size(strip)
-        if size <= limit or spans[axis] < max(2, self.reach[axis]):
-            if size * FLOAT64.itemsize > machine_memory():
-                raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
-                                  f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
+        if size <= (limit if long else max(limit, LARGE_BLOCK)) or spans[axis] < max(2, self.reach[axis]):
+            self._check_memory(size)
             yield strip
             return
         begin, end = strip.ranges[axis]
@@ -210,7 +246,7 @@ class Filter:
 
     def step(self, strip: Strip, task: Task, *, clipped: bool = False) -> Step:
         """The step that computes these results. With `clipped`, all windows are clipped."""
-        size = self._size(strip)
+        few = self._size(strip) <= PICKED
         crop, extends = [slice(*one) for one in strip.ranges], []
         fills: list[tuple[slice, ...]] = []
         pads: dict[int, Range] = {}
@@ -222,13 +258,12 @@ class Filter:
             low, high = max(0, low) if first else low, min(high, line.size) if last else high
             crop[line.axis] = slice(low, high)
             if low < 0 or high > line.size:
-                count, places = high - low, elements(line, low, high)
+                self._check_memory(INDEXING * line.taps)
+                ranges: tuple[Range, ...] = ((low, high),)
                 if strip.gap is not None and strip.gap.axis == line.axis:
-                    end, begin = strip.gap.low + line.after, strip.gap.high - line.before
-                    count, places = count - begin + end, elements(line, low, end) + elements(line, begin, high)
-                if size <= PICKED or count <= PICKED_ALONG:
-                    places = (np.concatenate([np.r_[place] for place in places]),)
-                crop[line.axis], places = cropped(places)
+                    ranges = (low, strip.gap.low + line.after), (strip.gap.high - line.before, high)
+                count = sum(end - begin for begin, end in ranges)
+                crop[line.axis], places = cropped(elements(line, ranges, picked=few or count <= PICKED_ALONG))
                 extends.append((line.axis, places))
                 shares[line.axis] = count / (crop[line.axis].stop - crop[line.axis].start)
                 fills += constants(line, low, high, count)
@@ -238,8 +273,10 @@ class Filter:
         if finish is corrected:
             finish = partial(corrected, op=self._pool(self.lines, FLOAT64, pads), taps=math.prod(self.reach))
         everything = tuple([slice(0, size) for size in self.shape])
+        picks = picks_of(self.shape, crop, extends) if few and extends else None
+        exact = self.step(strip, task.exact, clipped=clipped) if task.exact else None
         return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), tuple(fills), pools,
-                    self._stores(strip), finish, task.source)
+                    self._stores(strip), finish, task.source, picks, exact, task.limit)
 
     def _stores(self, strip: Strip) -> Stores:
         """Where results are stored, and which they are; nothing for all of them."""
@@ -264,10 +301,13 @@ class Filter:
 
     def read(self, step: Step, x: Any) -> Any:
         """The elements that a step reads, of an array that may be one of dask."""
-        if step.crop is not None:
-            x = x[step.crop]
-        for axis, places in step.extends:
-            x = extended(x, axis, places)
+        if step.picks is not None and type(x) is np.ndarray and (x.size <= SMALL or x.flags.c_contiguous):
+            x = x.take(step.picks, mode="clip")
+        else:
+            if step.crop is not None:
+                x = x[step.crop]
+            for axis, places in step.extends:
+                x = extended(x, axis, places)
         if step.source is not None:
             x = x.astype(step.source)
         for place in step.fills:
@@ -283,10 +323,12 @@ class Filter:
 
     def clamped(self, y: Any) -> Any:
         """The results, of which those at borders are compared with the constant."""
-        if self.clamps:
-            with np.errstate(invalid="ignore"):  # NaNs of bfloat16
-                for place in self.clamps:
-                    y[place] = self.clamp(y[place], self.fill)
+        for place in self.clamps:
+            compared = y[place]
+            if type(y) is np.ndarray:
+                self.clamp(compared, self.fill, out=compared)
+            else:
+                y[place] = self.clamp(compared, self.fill)
         return y
 
     def __call__(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
@@ -294,12 +336,17 @@ class Filter:
         limits = budget.in_force()
         if limits is not budget.NO_LIMITS:
             budget.check(self.label, "input", self.shape, self.need, limits)
+        if not self.warns:
+            return self._filtered(x, out, num_threads)
+        with np.errstate(all="ignore"):
+            return self._filtered(x, out, num_threads)
+
+    def _filtered(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
         if self.single is not None and out is None:
             y: Array = self.clamped(self.single(self.read(self.steps[0], x), num_threads=num_threads))
             return y
         y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
-        with np.errstate(all="ignore"):  # conversions to integers, as in C
-            self._run(x, y, num_threads)
+        self._run(x, y, num_threads)
         if out is not None and y is not out:
             np.copyto(out, y)
         return y if out is None else out
@@ -308,10 +355,14 @@ class Filter:
         """Store the result in an array that does not overlap the input."""
         run = partial(call, num_threads=num_threads)
         for step in self.steps:
+            part = self.read(step, x)
+            if step.exact and not (-step.limit <= part.min() and part.max() <= step.limit):
+                step = step.exact
+                part = self.read(step, x)
             if not step.stores and self.direct and step.source is None:
-                step.pools[0](self.read(step, x), out=y, num_threads=num_threads)
+                step.pools[0](part, out=y, num_threads=num_threads)
                 continue
-            results = self.pooled(step, self.read(step, x), run)
-            for place, part in step.stores or ((..., ...),):
-                y[place] = results[part]
+            results = self.pooled(step, part, run)
+            for place, share in step.stores or ((..., ...),):
+                y[place] = results[share]
         self.clamped(y)
