@@ -8,7 +8,7 @@ cdef enum:
     NEAR = 1 << 17   # bytes of a window that caches hold until the next one reads it
 
 # The places of amounts: those of `whole`,
-cdef enum: W_TAPS, W_JOINS, W_SINGLES, W_FOLDS
+cdef enum: W_TAPS, W_CONVERTED, W_JOINS, W_SINGLES, W_FOLDS
 # of `ordered`,
 cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
 # of `slide` and `direct`,
@@ -24,7 +24,7 @@ cdef enum:
 
 cdef inline double moves_of(int itemsize) noexcept nogil:
     """Instructions of a transposition for each element, relative to 4 bytes."""
-    return 0.6 if itemsize == 1 else 1.6 if itemsize == 8 else 1.0
+    return 0.6 if itemsize == 1 else 0.8 if itemsize == 2 else 1.6 if itemsize == 8 else 1.0
 
 
 cdef inline double splits_of(int itemsize) noexcept nogil:
@@ -203,18 +203,19 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
 
 cdef void whole_work(const Problem* p, double* amounts) noexcept nogil:
     """
-    The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends: those
-    of several channels at a time, of maxima of few bytes one by one, and of quantised elements in few steps.
+    The work of whole channels: registers of taps, and of those that are converted; joining the elements of a register
+    in which a single lane ends: those of several channels at a time, of maxima of few bytes one by one, and of
+    quantised elements in few steps.
     """
     cdef double width = width_of(p), taps = 1
     cdef int a
     for a in range(p.rank):
         taps *= p.axes[a].size
-    if p.lanes > 1:
-        amounts[W_TAPS] = taps * filled(<double> lanes_of(p), width)
-        return
-    amounts[W_TAPS] = ceil(taps / width) * width
-    amounts[W_FOLDS if kinds[p.kind].is_quantised else W_SINGLES if p.acc_bytes < 4 else W_JOINS] = width * log2(width)
+    amounts[W_TAPS] = taps * filled(<double> lanes_of(p), width) if p.lanes > 1 else ceil(taps / width) * width
+    amounts[W_CONVERTED] = amounts[W_TAPS] if converts(p) else 0
+    if p.lanes <= 1:
+        amounts[W_FOLDS if kinds[p.kind].is_quantised else W_SINGLES if p.acc_bytes < 4 else W_JOINS] = (
+            width * log2(width))
 
 
 cdef void ordered_work(const Problem* p, double* amounts) noexcept nogil:

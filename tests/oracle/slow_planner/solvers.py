@@ -15,7 +15,7 @@ from onnxpool.planning.reductions import KINDS
 if TYPE_CHECKING:
     from onnxpool.windows import Axis
 
-MOVES = {1: 0.6, 2: 1.0, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
+MOVES = {1: 0.6, 2: 0.8, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
 UNITS = set(kernels.pools.unit_names())
 SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phases, by itemsize, relative to bytes
 # The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8.
@@ -186,18 +186,20 @@ def direct_work(problem: Problem) -> Work:
 
 def whole_work(problem: Problem) -> Work:
     """
-    The work of whole channels: registers of taps; joining the elements of a register in which a single lane ends: those
-    of several channels at a time, of maxima of few bytes one by one, and of quantised elements in few steps.
+    The work of whole channels: registers of taps, and of those that are converted; joining the elements of a register
+    in which a single lane ends: those of several channels at a time, of maxima of few bytes one by one, and of
+    quantised elements in few steps.
     """
     width, taps = problem.register / problem.acc_bytes, 1
     for axis in problem.axes:
         taps *= axis.size
+    read = taps * filled(lanes_of(problem), width) if problem.lanes > 1 else -(-taps // width) * width
+    work = {"taps": read, "converted": read if converts(problem) else 0}
     if problem.lanes > 1:
-        return {"taps": taps * filled(lanes_of(problem), width)}
-    joins = width * math.log2(width)
+        return work
     quantised = "quantised" in problem.reduction
     unit = "folds" if quantised else "singles" if problem.acc_bytes < 4 else "joins"
-    return {"taps": -(-taps // width) * width, unit: joins}
+    return {**work, unit: width * math.log2(width)}
 
 
 def ordered_work(problem: Problem) -> Work:
