@@ -8,17 +8,17 @@ MOVED = "moved"  # not loops: makes a register of elements adjacent
 
 COSTS = {
     32: {  # AMD Zen 3
-        "whole": {"taps": 0.434, "converted": 0.0254, "joins": 2.68, "singles": 3.68, "folds": 0.668},
-        "ordered": {"taps": 0.0452, "windows": 6.05, "results": 1.03, "picks": 6.41, "lines": 2.53, "rows": 6.59},
-        "slide": {"columns": 0.59, "converted": 0.0428, "windows": 2.5},
-        "direct": {"taps": 0.466, "converted": 0.108, "far": 0.682, "part": 7.2, "nested": 18.8, "waits": 0.595,
-                   "windows": 3.5, "rows": 120.0, "roots": 4.86},
-        "short": {"held": 0.319, "taken": 0.319, "rows": 1.06},
-        "disjoint": {"loads": 0.893, "picks": 0.0219, "groups": 0.0522},
-        "passes": {"loads": 0.619, "stores": 0.512, "sums": 0.252, "splits": 0.432, "picks": 0.473, "taps": 0.534,
-                   "plain": 0.0116, "each": 38.3, "calls": 1.42, "folds": 5.01, "folded": 0.2, "rows": 4.07,
-                   "items": 78.5, "planes": 54.2, "roots": 1.38},
-        MOVED: {"": 1.49},
+        "whole": {"taps": 0.431, "converted": 0.0131, "joins": 2.64, "singles": 3.62, "folds": 0.671},
+        "ordered": {"taps": 0.0457, "windows": 6.18, "results": 1.02, "picks": 6.38, "lines": 2.5, "rows": 6.51},
+        "slide": {"columns": 0.597, "converted": 0.0465, "windows": 2.5},
+        "direct": {"taps": 0.408, "converted": 0.118, "far": 0.643, "part": 7.1, "nested": 27.3, "waits": 0.856,
+                   "windows": 3.17, "rows": 117.0, "roots": 5.81},
+        "short": {"held": 0.318, "taken": 0.318, "rows": 1.06},
+        "disjoint": {"loads": 0.894, "picks": 0.0172, "groups": 0.043},
+        "passes": {"loads": 0.625, "stores": 0.49, "sums": 0.247, "splits": 0.409, "picks": 0.523, "taps": 0.555,
+                   "plain": 0.00808, "each": 41.5, "calls": 1.34, "folds": 5.88, "folded": 0.194, "rows": 3.96,
+                   "items": 77.3, "planes": 60.6, "roots": 1.94},
+        MOVED: {"": 1.46},
     },
     64: {  # AMD Zen 5
         "whole": {"taps": 0.401, "converted": 0.001, "joins": 0.664, "singles": 2.68, "folds": 0.894},

@@ -163,7 +163,7 @@ cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
     The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
-    windows, and of those of few lanes; calls for taps of further axes, if there is a tree or if axes or taps are many;
+    windows, and of those of few lanes; calls for more taps of further axes, if there is a tree or if axes or taps are many;
     taps of blocks of registers, each of which waits for the one before it; windows; rows of several windows; roots.
     Adjacent windows of stride 1 are one window with as many lanes.
     """
@@ -193,7 +193,7 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     amounts[TAPS], amounts[FAR], amounts[PART] = taps, taps if far else 0, taps if each > 1 else 0
     blocks = floor(registers / 4) + fmod(registers, 4)
     if many:
-        amounts[NESTED] = inside / or_one(first) * blocks * each
+        amounts[NESTED] = max(0.0, inside / or_one(first) - 1) * blocks * each
     else:
         blocks -= floor(fmod(registers, 4) / 2)
     amounts[WAITS] = inside * blocks * each
