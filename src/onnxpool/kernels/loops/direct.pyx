@@ -7,6 +7,7 @@ if that lies in the padding.
 from ..core.cursor cimport Row, advance, find_row
 from ..core.element cimport (
     DIVIDES,
+    FREQUENT,
     Divisor,
     LANES,
     ORDERED,
@@ -80,18 +81,16 @@ cdef inline void skip(block_t* stack, Py_ssize_t places) noexcept nogil:
         level += 1
 
 
-cdef inline void harvest(block_t* total, const block_t* stack, Py_ssize_t places) noexcept nogil:
+cdef inline void harvest(block_t* total, const block_t* stack, Py_ssize_t places, bint grown) noexcept nogil:
+    """Join the finished parts of a tree: the later ones first, after those that `total` holds if it has `grown`."""
     cdef int level = 0
     cdef block_t earlier
-    while not places >> level & 1:
-        level += 1
-    total[0] = stack[level]
-    level += 1
     while places >> level:
         if places >> level & 1:
             earlier = stack[level]
-            join(&earlier, total)
-            total[0] = earlier
+            if grown:
+                join(&earlier, total)
+            total[0], grown = earlier, True
         level += 1
 
 
@@ -130,49 +129,72 @@ cdef inline void reduce_few(block_t* total, const Windows* w, const elem_t* x, P
             total[0] = row
 
 
-cdef inline void reduce_eight(block_t* total, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
-                              const Rule* rule) noexcept nogil:
-    cdef block_t pair, four
+cdef inline void reduce_pair(block_t* total, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+                             const Rule* rule) noexcept nogil:
     load(total, x, n, rule)
     fold(total, x + stride, n, rule)
-    load(&pair, x + 2 * stride, n, rule)
-    fold(&pair, x + 3 * stride, n, rule)
+
+
+cdef inline void reduce_four(block_t* total, const elem_t* x, Py_ssize_t stride, Py_ssize_t n,
+                             const Rule* rule) noexcept nogil:
+    cdef block_t pair
+    reduce_pair(total, x, stride, n, rule)
+    reduce_pair(&pair, x + 2 * stride, stride, n, rule)
     join(total, &pair)
-    load(&four, x + 4 * stride, n, rule)
-    fold(&four, x + 5 * stride, n, rule)
-    load(&pair, x + 6 * stride, n, rule)
-    fold(&pair, x + 7 * stride, n, rule)
-    join(&four, &pair)
-    join(total, &four)
+
+
+cdef inline void reduce_last(block_t* total, const elem_t* x, Py_ssize_t taps, Py_ssize_t stride, Py_ssize_t n,
+                             const Rule* rule) noexcept nogil:
+    """Reduce 1 to 7 last taps of a tree: four, then two, then one. Later parts are joined first."""
+    cdef block_t part
+    if taps & 1:
+        load(total, x + (taps - 1) * stride, n, rule)
+    if taps & 2:
+        reduce_pair(&part, x + (taps & 4) * stride, stride, n, rule)
+        if taps & 1:
+            join(&part, total)
+        total[0] = part
+    if taps & 4:
+        reduce_four(&part, x, stride, n, rule)
+        if taps & 3:
+            join(&part, total)
+        total[0] = part
 
 
 cdef inline void reduce_first(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n,
                               const Rule* rule) noexcept nogil:
     """Reduce the taps of the first axis."""
     cdef block_t* stack = <block_t*> t.stacks
-    cdef Py_ssize_t i = 0, place = t.skipped[0]
-    cdef block_t eight
-    if not t.tree[0]:
+    cdef Py_ssize_t i = 0, place = t.skipped[0], stride = t.stride[0], taps = t.n[0]
+    cdef block_t eight, four
+    if not (ORDERED and t.tree[0]):
         load(total, x, n, rule)
-        for i in range(1, t.n[0]):
-            fold(total, x + i * t.stride[0], n, rule)
+        for i in range(1, taps):
+            fold(total, x + i * stride, n, rule)
         return
     skip(stack, place)
-    while i < t.n[0]:
-        if (place + i) % 8 or t.n[0] - i < 8:
-            load(&eight, x + i * t.stride[0], n, rule)
+    # The last taps of means are reduced in registers: 0.6 to 0.9 of the time for 9 to 31 taps (Zen 3).
+    while i < taps and not (FREQUENT and (place + i) % 8 == 0 and taps - i < 8):
+        if (place + i) % 8 or taps - i < 8:
+            load(&eight, x + i * stride, n, rule)
             plant(stack, place + i, &eight)
             i += 1
         else:
-            reduce_eight(&eight, x + i * t.stride[0], t.stride[0], n, rule)
+            reduce_four(&eight, x + i * stride, stride, n, rule)
+            reduce_four(&four, x + (i + 4) * stride, stride, n, rule)
+            join(&eight, &four)
             plant(stack + 3, (place + i) // 8, &eight)
             i += 8
-    harvest(total, stack, place + i)
+    if FREQUENT and i < taps:
+        reduce_last(total, x + i * stride, taps - i, stride, n, rule)
+        harvest(total, stack + 3, (place + i) // 8, True)
+    else:
+        harvest(total, stack, place + i, False)
 
 
 cdef inline void add(block_t* total, const Taps* t, int axis, Py_ssize_t i, block_t* value) noexcept nogil:
     """Add the value of tap i of an axis."""
-    if t.tree[axis]:
+    if ORDERED and t.tree[axis]:
         plant(<block_t*> t.stacks + axis * LEVELS, t.skipped[axis] + i, value)
     elif i:
         join(total, value)
@@ -189,13 +211,13 @@ cdef void reduce_axes(block_t* total, const Taps* t, int axis, const elem_t* x, 
     if axis == 0:
         reduce_first(total, t, x, n, rule)
         return
-    if t.tree[axis]:
+    if ORDERED and t.tree[axis]:
         skip(stack, t.skipped[axis])
     for i in range(t.n[axis]):
         reduce_axes(&value, t, axis - 1, x + i * t.stride[axis], n, rule)
         add(total, t, axis, i, &value)
-    if t.tree[axis]:
-        harvest(total, stack, t.skipped[axis] + t.n[axis])
+    if ORDERED and t.tree[axis]:
+        harvest(total, stack, t.skipped[axis] + t.n[axis], False)
 
 
 cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
