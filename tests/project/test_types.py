@@ -93,7 +93,7 @@ def members(kind: type) -> typing.Iterator[typing.Any]:
 
 
 @pytest.mark.parametrize(("name", "needs"), [
-    ("onnxpool", "numpy"), ("onnxpool.dask", "dask"), ("onnxpool.xarray", "xarray"),
+    ("onnxpool", "numpy"), ("onnxpool.ndimage", "numpy"), ("onnxpool.dask", "dask"), ("onnxpool.xarray", "xarray"),
     ("onnxpool.onnxruntime", "onnxruntime"), ("onnxpool.onnx.backend", "onnx"), ("onnxpool.onnx.reference", "onnx"),
     ("onnxpool.onnx.checks", "onnx"), ("onnxpool.onnx.models", "onnx")])
 def test_annotations_have_types_when_a_program_runs(name, needs):

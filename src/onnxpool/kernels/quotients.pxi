@@ -54,7 +54,7 @@ cdef inline Sum sum_at(const Means* means, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline bint between_floats(double value) noexcept nogil:
-    """Whether a double lies in the middle between two floats, so that it does not tell which is nearer to a number that
+    """Whether a double lies halfway between two floats, so that it does not tell which is nearer to a number that
     it is itself the nearest to."""
     cdef uint64_t bits
     memcpy(&bits, &value, sizeof(bits))

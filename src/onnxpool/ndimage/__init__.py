@@ -6,20 +6,15 @@ Each function has the parameters of its namesake in SciPy, and `skipna` and `num
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from ..arrays import Array, ArrayLike, DTypeLike
+from ..base import Ints
 from .arguments import filtered, flat
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike, DTypeLike
-
-    from ..arrays import Array
-    from ..base import Ints
-
-    Modes = str | Sequence[str]
-    Output = Array | DTypeLike | None
+Modes = str | Sequence[str]
+Output = Array | DTypeLike | None
 
 __all__ = [
     "grey_closing",
@@ -96,8 +91,8 @@ Examples
 >>> from onnxpool import ndimage
 {examples}"""
 EXTREMA = """\
-Results are elements of `input`, or `cval`. In contrast to SciPy, those of windows that contain a NaN are NaN, unless
-`skipna` leaves it out. Of zeros of different signs, either may be the result."""
+Results are elements of `input`, or `cval`. In contrast to SciPy, windows that contain a NaN give NaN, unless
+`skipna` leaves it out. If zeros differ in sign, the result may be either."""
 MEANS = """\
 Means of floats are computed at once for all axes, and do not depend on other windows. Means of integers are exact, and
 rounded once: to the nearest integer, with ties to even, unless `truncate` or a float `output` is given. SciPy instead

@@ -1,4 +1,4 @@
-"""The arguments of filters, which are those of SciPy, and the filter that they describe."""
+"""The arguments of filters, as in SciPy, and the filter that they describe."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLLECTIONS = (("xarray", "DataArray", "labelled"), ("dask.array", "Array", "chu
 
 def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
              skipna: bool, num_threads: int | None, truncate: bool = False, dilates: bool = False) -> Any:
-    """The result of a filter on an array of any kind. The origins of dilations are those of mirrored windows."""
+    """The result of a filter on an array of any kind. Dilations take their origins from mirrored windows."""
     if type(x) is not np.ndarray:
         for package, kind_of_array, function in COLLECTIONS:
             if package in sys.modules and isinstance(x, getattr(sys.modules[package], kind_of_array)):

@@ -108,7 +108,7 @@ def line_of_extrema(axis: int, size: int, before: int, after: int, mode: str, fi
 
 
 def line_of_means(axis: int, size: int, before: int, after: int, mode: str, fill: Fill) -> Line:
-    """The windows of means along an axis. Those of a pool that counts padding can be clipped if padding is zero."""
+    """The windows of means along an axis. Windows of a pool that counts padding can be clipped if padding is zero."""
     zeros = MODES[mode] is None and fill is Fill.LOST
     return Line(axis, size, before, after, mode, (zeros or before == 0, zeros or after == 0))
 
@@ -139,13 +139,13 @@ def cropped(places: Sequence[Elements]) -> tuple[slice, tuple[Elements, ...]]:
 
 
 def constants(line: Line, low: int, high: int, count: int) -> list[tuple[slice, ...]]:
-    """Where constants are among `count` elements, of which the first is at place `low`, and the last before `high`."""
+    """Where constants are among `count` elements, the first at place `low`, and the last before `high`."""
     ends = ((0, -low), (count + line.size - high, count)) if MODES[line.mode] is None else ()
     return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
 
 
 def extended(x: Any, axis: int, places: Sequence[Elements]) -> Any:
-    """An array, also one of dask, with these elements along an axis."""
+    """A NumPy or dask array with these elements along an axis."""
     before = (slice(None),) * axis
     pieces = []
     for place in places:

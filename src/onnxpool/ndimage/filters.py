@@ -152,7 +152,7 @@ class Filter:
 
     @cached_property
     def single(self) -> Operator | None:
-        """The pool whose result is that of the filter, if there is one."""
+        """The pool that computes the filter's result, if there is one."""
         alone = len(self.steps) == 1 and self.direct and self.steps[0].source is None
         return self.steps[0].pools[0] if alone else None
 
@@ -203,7 +203,7 @@ class Filter:
                               f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
 
     def _blocks(self, strip: Strip, limit: int) -> Iterator[Strip]:
-        """Parts of results that each read so many elements, unless their windows overlap too much to gain from it."""
+        """Parts of results that each read at most this many elements, unless windows overlap too much for a gain."""
         spans = [end - begin for begin, end in strip.ranges]
         if strip.gap is not None:
             spans[strip.gap.axis] = 0
@@ -322,7 +322,7 @@ class Filter:
         return y if step.finish is None else step.finish(y, x, run)
 
     def clamped(self, y: Any) -> Any:
-        """The results, of which those at borders are compared with the constant."""
+        """The results; results at borders are compared with the constant."""
         for place in self.clamps:
             compared = y[place]
             if type(y) is np.ndarray:

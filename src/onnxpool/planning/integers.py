@@ -114,7 +114,7 @@ def nearest(means: Array, result: np.dtype[Any]) -> Array:
 
 def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.dtype[Any]) -> Array:
     """
-    The means of windows, rounded once. Those of no elements are NaN, or 0 as an integer.
+    The means of windows, rounded once. Means of no elements are NaN, or 0 as an integer.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def adds_pieces(held: Request, request: Request) -> bool:
 
 
 def are_casts(held: Request, request: Request) -> bool:
-    """Whether means are those of elements that are cast, perhaps cast back."""
+    """Whether elements are cast before the mean is taken, and the mean perhaps cast back."""
     if request.dtype.kind not in "biu":
         return True
     return held.dtype in (INT16, request.result_dtype) and not adds_pieces(held, request)

@@ -362,7 +362,7 @@ class CorrectedPlan(LoopPlan):
             self._correct(x, y, indices, overflowed, team)
 
     def _correct(self, x: Array, y: Array, indices: Array | None, overflowed: bool, team: int) -> None:
-        """Set the results of windows without a number, and those of means whose sums overflowed."""
+        """Set the results of windows without a number, and means whose sums overflowed."""
         if overflowed:
             with budget.lifted():
                 self._rescale(x, y, team)

@@ -154,7 +154,7 @@ def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
 
 def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
              contiguous: bool) -> dict[Way, Pool]:
-    """A pool for each way to solve a problem, unless it does the same as that of another. The usual way comes first."""
+    """A pool for each way to solve a problem, unless another way's pool does the same. The usual way comes first."""
     choices = choices_of(planner_of(request, x, results, contiguous))
     ways = [Way(solver, adjacent, room) for room in ROOMS for solver, adjacent in choices]
     found: dict[Any, tuple[Way, Pool]] = {}

@@ -223,7 +223,7 @@ cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept 
 
 
 cdef bint set_up(const Request* r, int solver, int form, double share, Setup* setup) noexcept nogil:
-    """The setup with a solver and a form, or with those that costs choose. Return whether such loops are compiled."""
+    """The setup with a solver and a form, given or chosen by costs. Return whether such loops are compiled."""
     cdef const Recipe* recipe = r.recipe
     cdef const Problem* p = &setup.problem
     cdef Form[2] forms

@@ -33,7 +33,7 @@ cdef inline double splits_of(int itemsize) noexcept nogil:
 
 
 cdef inline int planar_lanes(int itemsize) noexcept nogil:
-    """The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8."""
+    """The least lanes that are made adjacent together, if there are enough; half or twice as many: 1.0 to 1.8."""
     return 128 if itemsize <= 2 else 128 // itemsize
 
 
@@ -142,7 +142,7 @@ cdef bint fits_slide(const Problem* p) noexcept nogil:
 
 
 cdef double column_of(const Problem* p) noexcept nogil:
-    """The taps of a column of windows: the product of those along all axes but the last one."""
+    """The taps of a column of windows: the product of the taps along all axes but the last one."""
     cdef double taps = 1
     cdef int a
     for a in range(p.rank - 1):
@@ -162,9 +162,9 @@ cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
 
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
-    The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
-    windows, and of those of few lanes; calls for more taps of further axes, if there is a tree or if axes or taps are many;
-    taps of blocks of registers, each of which waits for the one before it; windows; rows of several windows; roots.
+    The work of windows that read all of their taps: registers of taps, and how many are converted, belong to large
+    windows, or to few lanes; calls for more taps of further axes, if there is a tree or if axes or taps are many; taps
+    of blocks of registers, since each block waits for the one before it; windows; rows of several windows; roots.
     Adjacent windows of stride 1 are one window with as many lanes.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]

@@ -152,9 +152,9 @@ def is_ordered(problem: Problem) -> bool:
 
 def direct_work(problem: Problem) -> Work:
     """
-    The work of windows that read all of their taps: registers of taps, of those that are converted, of those of large
-    windows, and of those of few lanes; calls for more taps of further axes, if there is a tree or if axes or taps are many;
-    taps of blocks of registers, each of which waits for the one before it; windows; rows of several windows; roots.
+    The work of windows that read all of their taps: registers of taps, and how many are converted, belong to large
+    windows, or to few lanes; calls for more taps of further axes, if there is a tree or if axes or taps are many; taps
+    of blocks of registers, since each block waits for the one before it; windows; rows of several windows; roots.
     Adjacent windows of stride 1 are one window with as many lanes.
     """
     lanes: float = lanes_of(problem)
@@ -179,7 +179,8 @@ def direct_work(problem: Problem) -> Work:
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 - (0 if many else registers % 4 // 2)
     return {"taps": taps, "converted": taps if converts(problem) else 0, "far": taps if far else 0,
-            "part": taps if each > 1 else 0, "nested": max(0.0, inside / (first or 1) - 1) * blocks * each if many else 0,
+            "part": taps if each > 1 else 0,
+            "nested": max(0.0, inside / (first or 1) - 1) * blocks * each if many else 0,
             "waits": inside * blocks * each, "windows": each, "rows": rows,
             "roots": registers * each if problem.reduction == "norm" else 0}
 

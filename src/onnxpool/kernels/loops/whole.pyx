@@ -158,7 +158,7 @@ cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t s
 
 
 cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """Load a vector of which only the first n values exist. n may exceed LANES, or be negative."""
+    """Load a vector with only its first n values present. n may exceed LANES, or be negative."""
     if n >= LANES:
         return vec_load(x, tree.rule)
     if n <= 0:
@@ -167,7 +167,7 @@ cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noe
 
 
 cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """Plant a row of which only the first n values exist."""
+    """Plant a row with only its first n values present."""
     cdef Py_ssize_t i = 0
     cdef vec_t v
     while i < tree.values:
@@ -270,7 +270,7 @@ cdef void plant_lanes(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t
 
 
 cdef inline void load_last(part_t* v, const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """Load a part of a row of which only the first n values exist."""
+    """Load a part of a row with only its first n values present."""
     if part_t is Pair:
         v.a, v.b = load_rest(tree, x, n), load_rest(tree, x + LANES, n - LANES)
     else:
