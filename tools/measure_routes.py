@@ -27,7 +27,7 @@ import onnxpool
 from onnxpool import kernels
 from onnxpool.constants import FEW
 from onnxpool.planning import layout, planner, solvers, ways
-from onnxpool.planning.costs import COSTS, MOVED
+from onnxpool.planning.costs import COSTS, MOVED, SHARED, prices
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import zoo
@@ -45,7 +45,8 @@ HOPELESS = 4.0  # a route that takes this many times as long as another, beyond 
 UNLIKELY = 30  # a route whose cost is this many times that of another is not tried
 DOUBTFUL, CONFIRMED = 1.1, 4  # a regret above the first is measured up to this many times, because it may be noise
 QUICK, SMALL = 12, 1 << 20  # pools of a quick run, and the most taps of each
-FILES = {solver.name: solver.file for solver in solvers.SOLVERS if solver.file in COSTS[layout.REGISTER]}
+FILES = {solver.name: solver.file for solver in solvers.SOLVERS
+         if solver.file in prices(layout.REGISTER, solver.whole)}
 # Of a fit: turns and their rate; the weight of errors, and the one from which on they count less; the greatest regret
 # that counts, and how close costs are if the choice is uncertain, all as logarithms; how firmly costs stay as they are.
 TURNS, RATE, ERRORS, MOST_ERROR, MOST_LOST, UNCERTAIN, KEPT = 1500, 0.01, 0.3, 0.3, 1.5, 0.07, 1e-5
@@ -252,7 +253,7 @@ def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float
     channels = math.prod(timed.case.work.shape[:2])
     for dim in forms.forms[place].axes:
         channels *= dim.windows.out
-    registers = channels * forms.acc_bytes / timed.register
+    registers = channels * forms.acc_bytes / (SHARED if timed.request.reduction.whole else timed.register)
     moved, halo = forms.moved(place)
     times = halo if run.planar else 1.0
     work = {(FILES[run.solver], unit): amount * times for unit, amount in forms.amounts(place, run.solver).items()}
@@ -267,8 +268,9 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     Times are compared within a case only, because the machine may be slower during another one. So that there is a
     gradient, a choice is uncertain if costs are nearly equal. Costs that do not matter stay as they are.
     """
-    rows = [(case, run, *work_of(timed, run)) for case, timed in enumerate(field) for run in timed.runs]
     known = COSTS[register_of(field)]
+    field = [timed for timed in field if all(FILES[run.solver] in known for run in timed.runs)]
+    rows = [(case, run, *work_of(timed, run)) for case, timed in enumerate(field) for run in timed.runs]
     units = [(name, unit) for name, costs in known.items() for unit in costs]
     table = np.array([[work.get(unit, 0.0) for unit in units] for _, _, work, _ in rows])
     case, taken = np.array([row[0] for row in rows]), np.log([row[3] for row in rows])

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import onnxpool
-from onnxpool import base, threads
+from onnxpool import base, kernels, threads
+from onnxpool.arrays import dtype_of
+from onnxpool.planning import costs, layout, planner
 from onnxpool.planning.ways import Forced
 
 ROW = 64  # bytes of accumulators
@@ -21,6 +23,14 @@ def _by_rows():
     yield
     Forced.lanes = None
     base._plan.cache_clear()
+
+
+@pytest.fixture
+def _any_processor():
+    """Costs choose, as on the processor that a test asks for."""
+    Forced.lanes = None
+    yield
+    planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)
 
 
 def tree(rows):
@@ -147,3 +157,22 @@ def test_the_strides_of_results_do_not_change_the_order(name):
         for out in (np.empty(y.shape[::-1]).T, np.empty([2 * size for size in y.shape])[(slice(None, None, 2),) * 5]):
             assert op(x, out=out) is out
             assert out.tobytes() == y.tobytes()
+
+
+@pytest.mark.usefixtures("_any_processor")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "uint8"])
+def test_costs_of_no_processor_change_the_form_of_whole_channels(dtype):
+    """If rows were summed on one processor and transposed channels on another, their sums would differ in bits."""
+    rng, forms = np.random.default_rng(6), []
+    for _ in range(60):
+        shape = (1, int(2 ** rng.uniform(1, 11)), *map(int, rng.integers(2, 30, 2)))
+        operator = onnxpool.GlobalMaxPool() if dtype == "uint8" else onnxpool.GlobalAveragePool()
+        plan = operator._make_plan(shape, dtype_of("test", dtype))
+        chosen = set()
+        for register in (16, 32, 64):
+            planner.prepare(kernels.units, register, kernels.PICKS, costs.nearest(register))
+            forms_of = layout.planner_of(plan.request, *plan._row_major())
+            chosen.add(forms_of.is_apart(forms_of.usual[1]))
+        assert len(chosen) == 1, shape
+        forms += chosen
+    assert len(set(forms)) == 2

@@ -57,7 +57,7 @@ cdef Choice choose(const Problem* p, int form) noexcept nogil:
 cdef Choice choose_between(const Problem* rows, const Problem* lanes) noexcept nogil:
     """The cheaper of two forms: reducing items row by row, or strided lanes made adjacent."""
     cdef Choice by_rows, by_lanes
-    cdef double moving = moving_cost * moved(lanes), cost
+    cdef double moving = moving_cost[lanes.whole] * moved(lanes), cost
     if forced_lanes != ANY:
         return choose(lanes, 1) if forced_lanes else choose(rows, 0)
     by_rows = choose(rows, 0)

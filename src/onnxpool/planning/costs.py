@@ -21,7 +21,6 @@ COSTS = {
         MOVED: {"": 1.46},
     },
     64: {  # AMD Zen 5
-        "whole": {"taps": 0.401, "converted": 0.001, "joins": 0.664, "singles": 2.68, "folds": 0.894},
         "ordered": {"taps": 0.335, "windows": 14.8, "results": 1.08, "picks": 13.2, "lines": 1.49, "rows": 4.03},
         "slide": {"columns": 0.533, "converted": 0.001, "windows": 2.84},
         "direct": {"taps": 0.456, "converted": 0.001, "far": 0.565, "part": 0.026, "nested": 15.0, "waits": 0.893,
@@ -34,6 +33,15 @@ COSTS = {
         MOVED: {"": 1.2},
     },
 }
+
+
+SHARED = 32  # the bytes of the register whose costs choose the form of whole channels on every processor
+
+
+def prices(register: int, whole: bool) -> dict[str, dict[str, float]]:
+    """The costs for registers of these bytes. Whole channels have the same costs with every instruction set, because
+    the order of their sums depends on the form."""
+    return COSTS[SHARED if whole else register]
 
 
 def nearest(register: int) -> int:

@@ -52,8 +52,9 @@ cdef enum: WHOLE, ORDERED, SLIDE, DIRECT, STACK, SHORT, DISJOINT, FOLDED_ROWS, P
 
 cdef Kind[MOST_KINDS] kinds
 cdef Solver[SOLVERS] table
-cdef double moving_cost = 0
-cdef int register_bytes = 0, register_of_costs = 0  # those of the processor, and those for which there are costs
+cdef double[2] moving_cost        # of windows, and of whole channels
+cdef int register_bytes = 0       # those of the processor,
+cdef int[2] register_of_costs     # and those for which there are costs, of windows and of whole channels
 cdef int most_picks = 0           # lanes of two registers that may be picked for one
 cdef int double_mean = 0, wide = 0
 cdef (const Unit*)[SOLVERS][MOST_KINDS][MOST_DTYPES] units
@@ -95,18 +96,19 @@ def prepare(capsules, int register, int picks, int costs_of):
     from . import costs, solvers
     from .reductions import KINDS
 
-    global moving_cost, register_bytes, register_of_costs, most_picks, double_mean, wide, SOLVER_NAMES, KIND_NAMES
+    global register_bytes, most_picks, double_mean, wide, SOLVER_NAMES, KIND_NAMES
     cdef Solver* solver
     cdef Kind* kind
     SOLVER_NAMES, KIND_NAMES = tuple([record.name for record in solvers.SOLVERS]), tuple(KINDS)
-    own = costs.COSTS[costs_of]
+    own = [costs.prices(costs_of, whole) for whole in (False, True)]
     if (len(SOLVER_NAMES) != SOLVERS or len(KIND_NAMES) > MOST_KINDS or len(DTYPE_NAMES) > MOST_DTYPES
-            or max(map(len, own.values())) > MOST_AMOUNTS):
+            or max([len(amounts) for each in own for amounts in each.values()]) > MOST_AMOUNTS):
         raise ValueError("onnxpool: the tables of planning are larger than the arrays of the compiled planner")
     for capsule in capsules:
         use(capsule)
-    register_bytes, most_picks, register_of_costs = register, picks, costs_of
-    moving_cost = own[costs.MOVED][""]
+    register_bytes, most_picks = register, picks
+    register_of_costs[0], register_of_costs[1] = costs_of, costs.SHARED
+    moving_cost[0], moving_cost[1] = own[0][costs.MOVED][""], own[1][costs.MOVED][""]
     for i, record in enumerate(KINDS.values()):
         kind = &kinds[<int> i]
         kind.acc_bytes, kind.factor = record.acc_bytes, record.factor
@@ -123,7 +125,7 @@ def prepare(capsules, int register, int picks, int costs_of):
         solver.divides, solver.by_axis = record.divides, record.by_axis
         solver.family = SOLVER_NAMES.index(record.family)
         solver.retry = -1 if record.retry is None else SOLVER_NAMES.index(record.retry)
-        prices = own.get(record.file, {})
+        prices = own[record.whole].get(record.file, {})
         solver.costed, solver.amounts = bool(prices), len(prices)
         for k, cost in enumerate(prices.values()):
             solver.cost[<int> k] = cost
@@ -209,7 +211,7 @@ cdef void set_problem(const Request* r, const Form* form, Problem* p) noexcept n
     cdef const Kind* kind = &kinds[r.recipe.kind]
     p.axes, p.rank, p.kind, p.dtype = form.axes, form.rank, r.recipe.kind, r.recipe.dtype
     p.itemsize, p.whole = r.recipe.itemsize, r.recipe.whole
-    p.acc_bytes, p.register_bytes = max(p.itemsize * kind.factor, kind.acc_bytes), register_of_costs
+    p.acc_bytes, p.register_bytes = max(p.itemsize * kind.factor, kind.acc_bytes), register_of_costs[p.whole]
     p.items, p.lanes, p.planar = form.item.size, form.lane.size, form.apart
     p.joined = joined_of(r, form) if p.whole else 1
 
@@ -368,7 +370,8 @@ cdef class Planner:
 
         memset(amounts, 0, sizeof(amounts))
         table[s].work(&self.problem[form], amounts)
-        return {name: amounts[i] for i, name in enumerate(costs.COSTS[register_of_costs][solvers.SOLVERS[s].file])}
+        prices = costs.prices(register_of_costs[0], table[s].whole)
+        return {name: amounts[i] for i, name in enumerate(prices[solvers.SOLVERS[s].file])}
 
     def cost(self, int form, str solver):
         """Nanoseconds of a solver for each register full of results."""

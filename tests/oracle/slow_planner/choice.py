@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from onnxpool.planning.costs import COSTS, MOVED
+from onnxpool.planning.costs import MOVED, prices
 from onnxpool.planning.ways import Forced
 
 from .solvers import MOVES, SOLVERS, Problem, Solver, first_of_families, taps_inside
@@ -55,7 +55,7 @@ def choose(problem: Problem) -> Choice:
     solvers = fitting(problem)
     chosen, least = solvers[0], math.inf
     for solver in solvers:
-        if solver.file in COSTS[problem.register]:
+        if solver.file in prices(problem.register, problem.whole):
             cost = solver.cost(problem)
             if cost < least:
                 chosen, least = solver, cost
@@ -67,7 +67,7 @@ def choose_between(rows: Problem, lanes: Problem) -> Choice:
     if Forced.lanes is not None:
         return choose(lanes if Forced.lanes else rows)
     by_rows = choose(rows)
-    moving = COSTS[lanes.register][MOVED][""] * moved(lanes)
+    moving = prices(lanes.register, lanes.whole)[MOVED][""] * moved(lanes)
     if moving >= by_rows.cost:  # not even free reductions would pay for the copies
         return by_rows
     by_lanes = choose(lanes)

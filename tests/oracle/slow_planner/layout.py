@@ -7,6 +7,7 @@ from typing import Any
 from onnxpool.constants import CACHE_LINE, FEW
 from onnxpool.kernels import pool as pools
 from onnxpool.planning import orders, ranges
+from onnxpool.planning.costs import SHARED
 from onnxpool.planning.layout import REGISTER, compiled_for
 from onnxpool.planning.reductions import KINDS
 from onnxpool.planning.request import Request
@@ -35,7 +36,8 @@ def problem_of(request: Request, form: Form, name: str, dtype: str) -> Problem:
     whole = request.reduction.whole
     return Problem(reduction=name, dtype=dtype, axes=axes, items=form.item.size, lanes=form.lane.size,
                    planar=form.apart, itemsize=itemsize,
-                   acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes), register=REGISTER,
+                   acc_bytes=max(itemsize * KINDS[name].factor, KINDS[name].acc_bytes),
+                   register=SHARED if whole else REGISTER,
                    whole=whole, joined=joined(form, dict(request.windows)) if whole else 1)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnxpool import kernels
 from onnxpool.constants import FEW, LEAST_SLIDING
 from onnxpool.planning import solvers as table
-from onnxpool.planning.costs import COSTS
+from onnxpool.planning.costs import prices
 from onnxpool.planning.reductions import KINDS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Solver(table.Solver):
 
     def cost(self, problem: Problem) -> float:
         """Nanoseconds for each register full of results."""
-        total, costs = 0.0, COSTS[problem.register][self.file]
+        total, costs = 0.0, prices(problem.register, problem.whole)[self.file]
         for unit, amount in self.work(problem).items():
             total += costs[unit] * amount
         return total
