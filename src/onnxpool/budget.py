@@ -1,4 +1,4 @@
-"""Limits on calls, for untrusted attributes and data: on the bytes of results, and on the work."""
+"""Limits on the work of calls and the size of their results, for untrusted attributes and data."""
 
 import math
 import os
@@ -18,7 +18,7 @@ class Limits(NamedTuple):
     max_work: float = math.inf
 
     def and_(self, other: "Limits") -> "Limits":
-        """The tighter limits of both."""
+        """The tighter of the two values for each limit."""
         return Limits(min(self.max_output_bytes, other.max_output_bytes), min(self.max_work, other.max_work))
 
 
@@ -173,7 +173,7 @@ def in_force() -> Limits:
 
 
 def check(label: str, name: str, shape: tuple[int, ...], need: Need, limits: Limits) -> None:
-    """Refuse a call that needs more than the limits allow. The error names the array `name`, of this shape."""
+    """Refuse a call that needs more than the limits allow. The error states the array's name and shape."""
     if need.output_bytes <= limits.max_output_bytes and need.work <= limits.max_work:
         return
     for limited, needed, limit, unit in zip(Limits._fields, need, limits, ("bytes of results", "steps of work"),

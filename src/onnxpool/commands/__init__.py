@@ -1,4 +1,4 @@
-"""The commands of the command line, each in a module. Some need the onnx package."""
+"""The command-line commands, each in its own module. Some need the onnx package."""
 
 OK, DIFFERS, CANNOT = 0, 1, 2  # exit statuses
 INTERRUPTED = 130  # the status with which shells report SIGINT

@@ -1,4 +1,4 @@
-"""The part of onnxruntime's C ABI that is used here, according to its API version 17.
+"""The part of onnxruntime's C ABI that is used here, as of API version 17.
 
 Handles are opaque. OrtApi is a table of function pointers, which later versions only extend. The number of a slot
 therefore never changes, and neither does the order of the members of OrtCustomOp. Both follow onnxruntime's public
@@ -230,7 +230,7 @@ cdef inline OrtStatus* parallel_for(OrtApi api, const OrtKernelContext* context,
     return (<ContextParallelFor>api[274])(context, work, count, 0, data)
 
 
-# Operators of onnxruntime itself
+# onnxruntime's own operators
 
 ctypedef OrtStatus* (*CreateOpAttr)(const char* name, const void* data, int count, int type,
                                     OrtOpAttr** out) noexcept nogil

@@ -16,8 +16,8 @@ from ..windows import Axis, whole_windows
 from .request import MERGES, Reduction
 
 INDEX_BYTES = 8
-MOST_TILES = 256  # plans of parts that a plan keeps,
-MOST_CUTS = 32  # and parts that it can repeat
+MOST_TILES = 256  # maximum number of plans for parts that a plan caches
+MOST_CUTS = 32  # maximum number of recent parts that it caches
 Kept = TypeVar("Kept")
 
 
@@ -53,7 +53,7 @@ class Cut(NamedTuple):
 
 
 def known(kept: dict[Any, Kept], most: int, key: Any, make: Callable[[], Kept]) -> Kept:
-    """The value of a key among at most so many that are kept. Threads that make it at once share one."""
+    """The value cached for a key, made if it is missing. A full cache is emptied. Threads share one value."""
     found = kept.get(key)
     if found is None:
         found = make()
@@ -94,7 +94,7 @@ class Cuttable(Plan):
         return 1
 
     def _result_axes(self) -> list[int]:
-        """The axes of the array that the result has."""
+        """The axes of the array that remain in the result."""
         return list(range(len(self.shape)))
 
     @property
@@ -105,7 +105,7 @@ class Cuttable(Plan):
                      for axis, size in enumerate(self.shape))
 
     def _part(self, ranges: Sequence[Range]) -> Part:
-        """A part. It is not kept itself, as it refers to this plan."""
+        """A part. Only its cut is cached, because a cached part would be a reference cycle with this plan."""
         return Part(self, *known(self._cuts, MOST_CUTS, tuple(ranges), lambda: self._cut(ranges)))
 
     def _cut(self, ranges: Sequence[Range]) -> Cut:

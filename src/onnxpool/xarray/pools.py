@@ -133,7 +133,7 @@ def check_sizes(call: LabelledCall, variable: xr.Variable) -> None:
 
 
 def averages_moments(call: LabelledCall, dtype: Any) -> bool:
-    """Whether the results are means of dates or durations, which have no zero to pad with, and keep their dtype."""
+    """Whether results are means of dates or durations in their own dtype, which has no zero to pad with."""
     return (call.operator in (AveragePool, GlobalAveragePool) and isinstance(dtype, np.dtype)
             and dtype.kind in MOMENTS and call.given["dtype"] is None and not call.given.get("count_include_pad"))
 
@@ -144,7 +144,7 @@ def is_pooled(variable: Any, call: LabelledCall) -> bool:
 
 
 def indexed(x: Any, coords: dict[Hashable, xr.Variable], changed: set[Hashable]) -> xr.Coordinates:
-    """The coordinates of a result, with an index for each that has one in `x` and, if changed, a single dimension."""
+    """The coordinates of a result. Indexes of `x` are kept, or rebuilt for pooled coordinates with one dimension."""
     stale = {id(x.xindexes[name]) for name in changed if name in x.xindexes}
     indexes = {name: index for name, index in x.xindexes.items() if id(index) not in stale}
     for name, coordinate in coords.items():

@@ -3,7 +3,7 @@
  * A square block has as many rows as a vector has elements, and is transposed in registers. There are two methods. In the
  * first one, step d swaps the elements at a distance of d from the diagonal. In the second one, each round interleaves
  * the first half of the rows with the second half, which takes one instruction for vectors of 16 bytes. The last blocks
- * of rows and columns overlap those before them. A matrix with fewer rows or columns takes smaller blocks.
+ * of rows and columns overlap the blocks before them. A matrix with fewer rows or columns takes smaller blocks.
  */
 #ifndef ONNXPOOL_TRANSPOSE_H
 #define ONNXPOOL_TRANSPOSE_H
