@@ -89,7 +89,7 @@ cdef void onnxpool_release(onnxpool_handle* handle) noexcept nogil
 # Return the number of axes of the result, and store its shape (at most 64 values) unless `shape` is NULL.
 cdef int onnxpool_output_shape(const onnxpool_handle* handle, int64_t* shape) noexcept nogil
 
-# Pool x into y, and store indices if there are any. 0 threads means the number that was the default when the handle was made.
+# Pool x into y, and store indices if there are any. 0 threads means the default at the time the handle was made.
 cdef int onnxpool_run(const onnxpool_handle* handle, const void* x, void* y, int64_t* indices,
                       int threads) noexcept nogil
 
