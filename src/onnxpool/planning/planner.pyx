@@ -52,9 +52,9 @@ cdef enum: WHOLE, ORDERED, SLIDE, DIRECT, STACK, SHORT, DISJOINT, FOLDED_ROWS, P
 
 cdef Kind[MOST_KINDS] kinds
 cdef Solver[SOLVERS] table
-cdef double[2] moving_cost        # of windows, and of whole channels
-cdef int register_bytes = 0       # those of the processor,
-cdef int[2] register_of_costs     # and those for which there are costs, of windows and of whole channels
+cdef int register_bytes = 0       # bytes of the processor's registers
+cdef int[2] register_of_costs     # bytes of the registers whose costs decide about windows, and about whole channels
+cdef double[2] moving_cost        # nanoseconds for making a register adjacent, by the same costs
 cdef int most_picks = 0           # lanes of two registers that may be picked for one
 cdef int double_mean = 0, wide = 0
 cdef (const Unit*)[SOLVERS][MOST_KINDS][MOST_DTYPES] units
