@@ -36,16 +36,21 @@ cdef enum:
     # Bytes of the largest window for which the next one is prefetched. For windows four times as large, prefetches add
     # up to 0.4 of the time (Zen 5).
     MOST_FETCHED = 1 << 17
+    # Few lanes are pooled one block after the other, for as many windows as read these bytes: 0.6 to 0.9 of the time
+    # for up to five registers of lanes, 1.0 to 1.3 for more (Zen 3).
+    FEW_LANES = 5 * LANES
+    NEAR = 1 << 13
 
 cdef struct Taps:
     # The taps of a window along its axes, which are reduced from the first on. There are at least three; extra axes
     # have one tap.
-    int axes, last            # number of axes, and which one is the last axis of the tile
+    int axes, last            # number of axes, and which one is the last axis of the tile: the first, or the third
+    Py_ssize_t most           # the most taps along the last axis
     Py_ssize_t[MOST_AXES] n, stride, skipped
     bint[MOST_AXES] tree
     bint many                 # whether there is a tree, or more axes or taps than the loops for few taps support
     char* stacks
-    Py_ssize_t[3] listed      # numbers of taps for which `offset` lists the distances, in the order of sums
+    Py_ssize_t[3] listed      # numbers of taps whose distances `offset` lists, in the order of sums
     Py_ssize_t[MOST_TAPS] offset
 
 cdef struct Windows:
@@ -228,38 +233,54 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
     reduce_axes(total, t, a, x, n, rule)
 
 
-cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, const elem_t* x, elem_t* y,
-                                  const Divisor* by) noexcept nogil:
-    """Pool the lanes of a window that fill blocks. The last vector may overlap the one before it."""
+cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, Py_ssize_t windows, const elem_t* x,
+                                  elem_t* y, const Divisor* by) noexcept nogil:
+    """Pool the lanes of windows that fill blocks. A last block that lacks less than a register of lanes overlaps the
+    one before it."""
     cdef block_t total
-    cdef Py_ssize_t block = width(unused)
-    while lane + block <= w.lanes or (block == LANES and lane < w.lanes):
+    cdef Py_ssize_t left, block = width(unused), most = w.lanes + LANES - block
+    cdef const elem_t* source
+    cdef elem_t* target
+    if w.lanes < block and block > LANES:
+        return lane
+    while lane < most:
         lane = max(0, min(lane, w.lanes - block))
         fetch_part(&w.fetches, x, block)
-        reduce_few(&total, w, x + lane, w.lanes)
-        if block_t is vec_t and DIVIDES and w.rule.careful:
-            divide(y + lane, w.lanes, &total, by.count, w.rule)
-        else:
-            finish(y + lane, w.lanes, &total, by, w.rule)
+        source, target, left = x + lane, y + lane, windows
+        while True:
+            reduce_few(&total, w, source, w.lanes)
+            if block_t is vec_t and DIVIDES and w.rule.careful:
+                divide(target, w.lanes, &total, by.count, w.rule)
+            else:
+                finish(target, w.lanes, &total, by, w.rule)
+            left -= 1
+            if not left:
+                break
+            source += w.x_step
+            target += w.y_step
         lane += block
     return lane
 
 
 cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
+    """Pool neighbouring windows."""
     cdef Windows w = shared[0]  # copies in registers, which stores cannot change
     cdef Rule rule = shared.rule[0]
     cdef Divisor divisor = by[0]
-    cdef Py_ssize_t _, lane
+    cdef Py_ssize_t lane, n, left = w.n, most = 1
     w.rule = &rule
-    for _ in range(w.n):
-        lane = 0
+    if w.lanes <= FEW_LANES and not w.fetches.n:
+        most = max(1, NEAR // max(1, w.all // w.each * w.x_step * <Py_ssize_t> sizeof(elem_t)))
+    while left:
+        n, lane = min(left, most), 0
         start_fetches(&w.fetches)
         if not (DIVIDES and w.rule.careful):
-            lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, &divisor)
-            lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, &divisor)
-        pool_lanes(<vec_t*> NULL, lane, &w, x, y, &divisor)
-        x += w.x_step
-        y += w.y_step
+            lane = pool_lanes(<Woven4*> NULL, 0, &w, n, x, y, &divisor)
+            lane = pool_lanes(<Woven*> NULL, lane, &w, n, x, y, &divisor)
+        pool_lanes(<vec_t*> NULL, lane, &w, n, x, y, &divisor)
+        x += n * w.x_step
+        y += n * w.y_step
+        left -= n
 
 
 cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behind,
@@ -289,17 +310,26 @@ cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y,
         lane += LANES
 
 
-cdef void list_taps(Taps* t, Windows* w) noexcept nogil:
-    """List the offsets of taps, unless they are listed already."""
+cdef void list_taps(Taps* t) noexcept nogil:
+    """List the offsets of the taps for all windows of a row, unless they are listed already. Fewer taps along the last
+    axis, the outer loop here, are the beginning of the list."""
+    cdef Py_ssize_t[3] taps = [t.n[0], t.n[1], t.n[2]]
     cdef Py_ssize_t i, j, k, n = 0
-    if not (t.listed[0] == w.taps[0] and t.listed[1] == w.taps[1] and t.listed[2] == w.taps[2]):
-        for k in range(w.taps[2]):
-            for j in range(w.taps[1]):
-                for i in range(w.taps[0]):
-                    t.offset[n] = i * t.stride[0] + j * t.stride[1] + k * t.stride[2]
-                    n += 1
-        t.listed = w.taps
-    w.offset, w.all = t.offset, w.taps[0] * w.taps[1] * w.taps[2]
+    taps[t.last] = t.most
+    if taps[0] == t.listed[0] and taps[1] == t.listed[1] and taps[2] == t.listed[2]:
+        return
+    for k in range(taps[2]):
+        for j in range(taps[1]):
+            for i in range(taps[0]):
+                t.offset[n] = i * t.stride[0] + j * t.stride[1] + k * t.stride[2]
+                n += 1
+    t.listed = taps
+
+
+cdef inline void take_taps(const Taps* t, Windows* w) noexcept nogil:
+    """Take the numbers of taps of the next windows."""
+    w.taps[0], w.taps[1], w.taps[2] = t.n[0], t.n[1], t.n[2]
+    w.all = w.taps[0] * w.taps[1] * w.taps[2]
     w.each = w.taps[0] if w.taps[0] > 1 else w.taps[1]
     w.along = 3 if w.taps[1] > 1 and w.taps[2] > 1 and w.taps[0] > 1 else 2
     if w.taps[0] == w.all or w.taps[1] == w.all or w.taps[2] == w.all:
@@ -320,6 +350,9 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     cdef Windows w
     w.x_step, w.y_step, w.lanes, w.rule = step * stride, tile.y_stride[last], tile.lanes, tile.rule
     w.fetches.lanes, w.fetches.ahead = tile.lanes, distance_ahead(w.x_step)
+    w.offset = t.offset
+    if not t.many:
+        list_taps(t)
     while at < tile.end[last]:
         run = run_at(axis, at, tile.end[last])
         if run.window.divisor * outer_count != count:
@@ -336,9 +369,8 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
         else:
             w.n = 1 if joins else run.n
             w.lanes = run.n // w.n * tile.lanes
-            w.taps[0], w.taps[1], w.taps[2] = t.n[0], t.n[1], t.n[2]
             w.fetches.n = 0
-            list_taps(t, &w)
+            take_taps(t, &w)
             if tile.far >= DISTANT and not joins and w.all * w.lanes <= MOST_FETCHED // <Py_ssize_t> sizeof(elem_t):
                 w.fetches.n = min(run.window.taps, step) * (w.all // run.window.taps)
             w.fetches.offset = w.offset + w.all - w.fetches.n
@@ -362,6 +394,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
         t.tree[place] = ORDERED and tile.axis[a].kernel > FEW
         taps = min(<Py_ssize_t> MOST_TAPS + 1, taps * min(tile.axis[a].kernel, tile.axis[a].size))
         t.many |= t.tree[place] or taps > MOST_TAPS
+    t.most = min(tile.axis[rank - 1].kernel, tile.axis[rank - 1].size)
 
 
 cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y) noexcept nogil:

@@ -39,7 +39,7 @@ from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, round_up, run_at, tap_
 
 cdef enum:
     MOST_COLUMN = 3  # maximum taps of a column along an axis, and columns of a window
-    NEAR = 24 << 10  # bytes of rows that the L1 cache holds
+    NEAR = 32 << 10  # bytes of rows that the L1 cache holds
 
 ctypedef acc_t* kept_t
 
@@ -101,15 +101,24 @@ cdef inline void reduce_column(block_t* total, const Slide* s, const elem_t* x, 
         join(total, &line)
 
 
+cdef inline Py_ssize_t past(const block_t* unused, Py_ssize_t lanes) noexcept nogil:
+    """
+    The lane from which on blocks of this size lack too many lanes. The last one or two registers may overlap those
+    before them, and the last register may be partial. Four may not, because columns need the same lanes in each loop.
+    """
+    cdef Py_ssize_t block = width(unused)
+    return lanes + LANES - block if block <= min(lanes, <Py_ssize_t> 2 * LANES) or block == LANES else lanes + 1 - block
+
+
 cdef inline Py_ssize_t slide_lanes(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, Slide* s, const elem_t* x,
                                    elem_t* y, const Divisor* by, int kept, int fresh, bint deep) noexcept nogil:
-    """Pool the lanes of a window that fill blocks. The last register may be partial, or overlap the one before
-    it. Constants: numbers of columns, or 0 at a border; and whether columns may have several lines."""
+    """Pool the lanes of a window that fill blocks; see `past`. Constants: numbers of columns, or 0 at a border; and
+    whether columns may have several lines."""
     cdef block_t total, column
-    cdef Py_ssize_t block = width(unused)
+    cdef Py_ssize_t block = width(unused), end = past(unused, s.lanes)
     cdef int i, known = kept if fresh else s.known, low = 0 if fresh else s.low, high = fresh if fresh else s.high
     cdef int passed = (fresh - kept if fresh > kept else 0) if fresh else s.passed
-    while lane + block <= s.lanes or (block == LANES and lane < s.lanes):
+    while lane < end:
         lane = max(0, min(lane, s.lanes - block))
         if fresh and kept < 2:  # `prepare` says which windows are prefetched
             fetch_part(&s.fetches, x, block)
@@ -169,8 +178,8 @@ cdef inline Py_ssize_t slide_along(block_t* unused, Py_ssize_t lane, Py_ssize_t*
                                    const elem_t* x, elem_t* y, const Divisor* by, int kept, int fresh) noexcept nogil:
     """Like `slide_lanes`, for a run of windows, of which columns that are kept stay in registers."""
     cdef block_t total, first, second
-    cdef Py_ssize_t block = width(unused), w
-    while lane + block <= s.lanes or (block == LANES and lane < s.lanes):
+    cdef Py_ssize_t block = width(unused), end = past(unused, s.lanes), w
+    while lane < end:
         lane = min(lane, s.lanes - block)
         if kept:
             read(&second, s.column[kept - 1] + at[0])
