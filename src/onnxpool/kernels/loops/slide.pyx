@@ -40,6 +40,7 @@ from ..core.job cimport MOST_AXES, Axis, Rule, Run, Tile, round_up, run_at, tap_
 cdef enum:
     MOST_COLUMN = 3  # maximum taps of a column along an axis, and columns of a window
     NEAR = 32 << 10  # bytes of rows that the L1 cache holds
+    FEW_LANES = 6 * LANES  # most lanes of windows that share no column, for which one block after the other is faster
 
 ctypedef acc_t* kept_t
 
@@ -75,7 +76,8 @@ cdef void prepare(const Tile* tile, Slide* s) noexcept nogil:
     s.lanes, s.rule, s.rows = tile.lanes, tile.rule, 0
     if s.kept < 2 and tile.far >= DISTANT:
         s.rows = first.stride
-    s.near = not s.rows and (first.kernel * s.axis.size * s.stride * <Py_ssize_t> sizeof(elem_t) <= NEAR)
+    s.near = not s.rows and s.axis.size * s.stride * <Py_ssize_t> sizeof(elem_t) <= NEAR // max(
+        1, first.kernel * (1 if s.second < 0 else tile.axis[s.second].kernel))
     for i in range(s.kept):
         s.column[i] = <acc_t*> tile.scratch + i * round_up(tile.lanes, 2 * LANES)
     s.fetches.n, s.fetches.offset, s.fetches.lanes = 0, s.fetched, tile.lanes
@@ -175,7 +177,8 @@ cdef inline void slide_windows(Slide* shared, Py_ssize_t n, const elem_t* x, ele
 
 
 cdef inline Py_ssize_t slide_along(block_t* unused, Py_ssize_t lane, Py_ssize_t* at, const Slide* s, Py_ssize_t n,
-                                   const elem_t* x, elem_t* y, const Divisor* by, int kept, int fresh) noexcept nogil:
+                                   const elem_t* x, elem_t* y, const Divisor* by, int kept, int fresh,
+                                   bint deep) noexcept nogil:
     """Like `slide_lanes`, for a run of windows, of which columns that are kept stay in registers."""
     cdef block_t total, first, second
     cdef Py_ssize_t block = width(unused), end = past(unused, s.lanes), w
@@ -193,11 +196,11 @@ cdef inline Py_ssize_t slide_along(block_t* unused, Py_ssize_t lane, Py_ssize_t*
             elif kept:
                 total = second
             else:
-                reduce_line(&total, s, x + lane + w * fresh * s.stride, LANES)
+                reduce_column(&total, s, x + lane + w * fresh * s.stride, deep)
             if kept == 1:
-                reduce_line(&second, s, x + lane + w * fresh * s.stride, LANES)
+                reduce_column(&second, s, x + lane + w * fresh * s.stride, deep)
                 join(&total, &second)
-            reduce_line(&second, s, x + lane + (w * fresh + fresh - 1) * s.stride, LANES)
+            reduce_column(&second, s, x + lane + (w * fresh + fresh - 1) * s.stride, deep)
             join(&total, &second)
             finish(y + lane + w * s.y_step, LANES, &total, by, s.rule)
         if kept:
@@ -210,33 +213,33 @@ cdef inline Py_ssize_t slide_along(block_t* unused, Py_ssize_t lane, Py_ssize_t*
 
 
 cdef inline void slide_near(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by, int kept,
-                            int fresh) noexcept nogil:
+                            int fresh, bint deep) noexcept nogil:
     """Pool a run of windows whose rows the L1 cache holds: a block of lanes after the other."""
     cdef Slide s = shared[0]
     cdef Rule rule = shared.rule[0]
     cdef Py_ssize_t at = 0, lane
     s.rule = &rule
-    lane = slide_along(<Woven4*> NULL, 0, &at, &s, n, x, y, by, kept, fresh)
-    lane = slide_along(<Woven*> NULL, lane, &at, &s, n, x, y, by, kept, fresh)
-    slide_along(<vec_t*> NULL, lane, &at, &s, n, x, y, by, kept, fresh)
+    lane = slide_along(<Woven4*> NULL, 0, &at, &s, n, x, y, by, kept, fresh, deep)
+    lane = slide_along(<Woven*> NULL, lane, &at, &s, n, x, y, by, kept, fresh, deep)
+    slide_along(<vec_t*> NULL, lane, &at, &s, n, x, y, by, kept, fresh, deep)
 
 
 cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
                            bint deep) noexcept nogil:
-    cdef bint near = s.near and not deep and s.lanes >= LANES and not (DIVIDES and s.rule.careful)
+    cdef bint near = s.near and s.lanes >= LANES and not (DIVIDES and s.rule.careful)
     if s.kept == 2:
-        if near:
-            slide_near(s, n, x, y, by, 2, 1)
+        if near and not deep:
+            slide_near(s, n, x, y, by, 2, 1, False)
         else:
             slide_windows(s, n, x, y, by, 2, 1, deep)
     elif s.kept == 1:
-        if near:
-            slide_near(s, n, x, y, by, 1, 2)
+        if near and not deep:
+            slide_near(s, n, x, y, by, 1, 2, False)
         else:
             slide_windows(s, n, x, y, by, 1, 2, deep)
-    elif near:
-        slide_near(s, n, x, y, by, 0, 2)
-    else:  # memory bounds these windows, so that nothing is lost without a constant number of lines
+    elif near and s.lanes <= FEW_LANES:  # without shared columns, nothing is lost by a variable number of lines
+        slide_near(s, n, x, y, by, 0, 2, True)
+    else:
         slide_windows(s, n, x, y, by, 0, 2, True)
 
 
