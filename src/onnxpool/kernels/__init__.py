@@ -45,7 +45,7 @@ def compiled(name: str) -> Any:
 
 
 REGISTER: int = compiled("units").REGISTER  # bytes
-PICKS: int = compiled("units").PICKS  # lanes of two registers that may be picked for one
+PICKS: int = compiled("units").PICKS  # the most lanes that may be picked from two registers for one
 # Capsules with the tables of units.
 units: tuple[object, object] = compiled("units").UNITS, importlib.import_module(f"{__name__}.units_common").UNITS
 for table in units:
@@ -54,8 +54,8 @@ for table in units:
 
 def routes() -> list[dict[str, str]]:
     """
-    List the solvers that reduce windows, whose names are the routes of plans. Those of a family stand together, and
-    costs choose between the first ones that fit.
+    List the solvers that reduce windows. Plans have their names as routes. Solvers of a family are adjacent, and costs
+    decide between the first fitting solver of each family.
 
     Returns
     -------

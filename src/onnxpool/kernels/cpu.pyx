@@ -1,4 +1,4 @@
-"""The instruction sets of this processor and this build, and the floating-point state of a thread."""
+"""The instruction sets of this processor and this build, and a thread's floating-point state."""
 from .core.floats cimport enter_default_floats, float_state, leave_default_floats
 
 cdef extern from *:

@@ -1,4 +1,4 @@
-"""The arrays of one call as the caller has them, and how a caller without the GIL runs a `Pool`."""
+"""The arrays of one call, as its caller passes them, and how a caller without the GIL runs a `Pool`."""
 from .core.job cimport Scales
 
 cdef struct Operand:
@@ -10,8 +10,8 @@ cdef struct Operand:
 
 
 cdef struct Operands:
-    Operand x, y, indices      # without indices, their data is NULL
-    Scales scales              # of quantised means
+    Operand x, y, indices      # without indices, `indices.data` is NULL
+    Scales scales              # for quantised means
 
 
 # Returns False if scratch memory cannot be allocated. `pool` is a `Pool`, which the caller keeps alive.

@@ -1,5 +1,5 @@
-"""Plain calls: if only the addresses of arrays are new to a plan, they go straight to its pool. Operators keep pools by
-shape, and by strides where arrays are cut out of others."""
+"""Plain calls: if only the addresses of arrays are new to a plan, the arrays go straight to its pool. Operators keep
+pools by shape, and by strides where arrays are cut out of others."""
 cimport cython
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -9,14 +9,14 @@ from ..vectorcall cimport PyVectorcall_NARGS, VectorCall
 cdef extern from *:
     """
     #include <structmember.h>
-    /* Places that any thread reads without a lock. One is set once, others are replaced. */
+    /* Places that any thread reads without a lock. onnxpool_settle sets a place once; onnxpool_replace changes it. */
     #define onnxpool_known(place) __atomic_load_n(place, __ATOMIC_ACQUIRE)
     #define onnxpool_replace(place, value) __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL)
     static int onnxpool_settle(PyObject **place, PyObject *value) {
         PyObject *none = NULL;
         return __atomic_compare_exchange_n(place, &none, value, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     }
-    /* Where objects keep the value of an entry in their class's __slots__; 0 for other attributes. */
+    /* The offset in an object of the value of an entry in its class's __slots__; 0 for other attributes. */
     static Py_ssize_t onnxpool_offset(PyObject *slot) {
         return Py_TYPE(slot) == &PyMemberDescr_Type ? ((PyMemberDescrObject *)slot)->d_member->offset : 0;
     }
@@ -28,17 +28,18 @@ cdef extern from *:
 
 cdef enum:
     SCALARS = 4  # inputs of a quantised operator after X
-    MOST_RENEWALS = 32  # of a plan's pools
+    MOST_RENEWALS = 32  # how often a plan's pools are made anew
 
 
 cdef class Quantisation:
-    """The scales and zero points of a call, and the parameters they make. Later calls mostly give the same ones."""
+    """The scales and zero points of a call, and the parameters made from them. Later calls mostly pass the same
+    ones."""
     cdef Py_ssize_t count
     cdef int[SCALARS] typenum    # dtypes of arrays; -1 for other objects
-    cdef int64_t[SCALARS] bits   # elements of arrays, which may change
+    cdef int64_t[SCALARS] bits   # elements of arrays at that call, since arrays may change
     cdef tuple objects
     cdef Scales scales
-    cdef object maker            # makes parameters from the taps of a window, for `Template`
+    cdef object maker            # makes parameters from a window's number of taps, for `Template`
 
     def __cinit__(self, tuple inputs not None, rule=None, maker=None):
         cdef int i
@@ -49,7 +50,7 @@ cdef class Quantisation:
             set_scales(&self.scales, rule)
 
     cdef bint equals(self, tuple inputs):
-        """Whether these inputs make the same parameters, as far as can be seen at once."""
+        """Whether these inputs make the same parameters, as far as a quick check can tell."""
         cdef int64_t bits
         cdef int i
         if len(inputs) != self.count:
@@ -64,7 +65,7 @@ cdef class Quantisation:
 
 
 cdef int read_scalar(x, int64_t* bits):
-    """Read the element of an array that holds only one, and return its dtype; -1 for other objects."""
+    """Read the element of an array with only one, and return the array's dtype. Return -1 for other objects."""
     cdef cnp.ndarray a
     if not cnp.PyArray_CheckExact(x):
         return -1
@@ -92,8 +93,8 @@ cdef bint is_plain(x, int ndim, const Py_ssize_t* shape, int typenum):
 
 
 cdef bint is_nested(cnp.ndarray a):
-    """Whether an aligned, native array that is not empty has the axes of a C-contiguous one, perhaps with gaps between
-    its elements, as those that are cut out of a C-contiguous array have."""
+    """Whether an aligned, native array that is not empty has its axes in C order, perhaps with gaps between elements,
+    as arrays cut out of a C-contiguous array have."""
     cdef Py_ssize_t least = cnp.PyArray_ITEMSIZE(a)
     cdef int i
     if not cnp.PyArray_ISBEHAVED_RO(a):
@@ -107,7 +108,7 @@ cdef bint is_nested(cnp.ndarray a):
 
 
 cdef Py_ssize_t extent_of(cnp.ndarray a):
-    """The bytes from the first to the last element of a nested array."""
+    """The bytes from the start of a nested array's first element to the end of its last one."""
     cdef Py_ssize_t extent = cnp.PyArray_ITEMSIZE(a)
     cdef int i
     for i in range(a.ndim):
@@ -124,22 +125,22 @@ cdef bint overlap(cnp.ndarray a, cnp.ndarray b):
 
 
 cdef class PlainPool:
-    """A pool for aligned, native arrays: for C-contiguous ones, unless `Shapes` made it for others.
+    """A pool for aligned, native arrays. They are C-contiguous, unless `Shapes` made the pool for other strides.
 
     `plain_pool` and `Shapes` make it."""
     cdef Pool pool
-    cdef Quantisation quantisation  # of the last call, used in critical sections only
-    cdef bint quantised, indexed  # whether further inputs give scales and zero points; whether there are indices
+    cdef Quantisation quantisation  # the last call's, used in critical sections only
+    cdef bint quantised, indexed  # whether further inputs are scales and zero points; whether there are indices
     cdef bint serial              # whether a second thread brings no gain
     cdef bint strided             # whether x has gaps between its elements
-    cdef bint picks               # whether results are elements of x, which NumPy copies:
-    cdef Py_ssize_t* kept         # the axes of x that the result has,
-    cdef Py_ssize_t* steps        # and the distances of those elements along them
-    cdef Template template        # that of a pool by shape,
-    cdef int64_t taps             # and the taps of its windows
+    cdef bint picks               # whether results are elements of x, which NumPy copies
+    cdef Py_ssize_t* kept         # if so, the axes of x that the result has
+    cdef Py_ssize_t* steps        # and the distances of the copied elements along these axes
+    cdef Template template        # for a pool by shape: its template
+    cdef int64_t taps             # and the number of taps of its windows
     cdef int ndim, y_ndim
-    cdef int typenum, held_typenum, y_typenum  # of x, to which its elements are cast if another, and of results
-    cdef Py_ssize_t* x_shape  # the other shape and the strides follow it in memory
+    cdef int typenum, held_typenum, y_typenum  # dtypes of x, of its elements once cast, and of results
+    cdef Py_ssize_t* x_shape  # the shape of y and the strides follow this shape in memory
     cdef Py_ssize_t* y_shape
     cdef Operand x, y, indices  # without the addresses of data
 
@@ -171,8 +172,8 @@ cdef class PlainPool:
         return is_plain(x, self.ndim, self.x_shape, self.typenum)
 
     cdef results(self, cnp.ndarray x, out):
-        """The array for the result, or a pair with that for indices, new or given. None if those given are not plain,
-        or overlap."""
+        """The array for the result, or a pair of arrays for the result and indices. They are new, or taken from `out`.
+        None if arrays in `out` are not plain, or overlap."""
         if out is None:
             y = cnp.PyArray_EMPTY(self.y_ndim, <cnp.npy_intp*> self.y_shape, self.y_typenum, 0)
             if not self.indexed:
@@ -188,11 +189,11 @@ cdef class PlainPool:
         return None
 
     cdef bint may_write(self, cnp.ndarray x, y, int typenum):
-        """Whether y is a plain, writable array of this dtype for results that does not overlap x."""
+        """Whether y is a plain, writable array of this dtype with the shape of results, and does not overlap x."""
         return is_plain(y, self.y_ndim, self.y_shape, typenum) and cnp.PyArray_ISWRITEABLE(y) and not overlap(x, y)
 
     cdef bint recall(self, tuple inputs, Scales* scales):
-        """Whether the last call had the same scales and zero points, which then give the parameters."""
+        """If the last call had the same scales and zero points, copy its parameters. Return whether it had."""
         cdef bint same = False
         with cython.critical_section(self):
             if self.quantisation is not None and self.quantisation.equals(inputs):
@@ -205,7 +206,7 @@ cdef class PlainPool:
             self.quantisation = quantisation
 
     cdef bint run(self, cnp.ndarray x, results, int threads, const Scales* scales) except -1:
-        """Reduce x into `results`. Return whether the sum of valid elements overflowed: then, Python corrects it."""
+        """Reduce x into `results`. Return whether a sum that skips NaNs overflowed, so that Python must correct it."""
         cdef Operands operands
         cdef bint overflowed
         if self.picks:
@@ -233,7 +234,7 @@ cdef class PlainPool:
         return overflowed
 
     cdef int pick(self, cnp.ndarray x, cnp.ndarray y) except -1:
-        """Copy elements of x, from the first on."""
+        """Copy every window's element of x, starting with the first element."""
         cdef Py_ssize_t[MOST_AXES] strides
         cdef int a
         for a in range(self.y_ndim):
@@ -243,7 +244,7 @@ cdef class PlainPool:
         return cnp.PyArray_CopyInto(y, elements)
 
     cdef int read(self, tuple inputs, Scales* scales, plan) except -1:
-        """Recall the parameters of these scales and zero points, or make them as the plan or the template does."""
+        """Recall the parameters for these scales and zero points, or have the plan or the template make them."""
         cdef Quantisation quantisation
         cdef tuple given
         if not self.recall(inputs, scales):
@@ -263,17 +264,17 @@ def plain_pool(Pool pool, x_shape, y_shape, dtype, held, result, *, bint quantis
     Parameters
     ----------
     pool : Pool, optional
-        None if results are elements.
+        None if results are elements of x.
     x_shape, y_shape : tuple of int
         Shapes of the arrays.
     dtype, held, result : numpy.dtype
         As for a `Template`.
     quantised, indexed : bool
-        Whether further inputs give scales and zero points, and whether there are indices, in an array like y.
+        Whether further inputs are scales and zero points, and whether there are indices, in an array like y.
     serial : bool
         Whether a second thread brings no gain.
     picked : sequence of (int, int)
-        For each axis of a result of elements, that of x, and the distance of these elements.
+        If results are elements of x: for each axis of the result, the axis of x, and the distance between elements.
     """
     cdef PlainPool plain = PlainPool.__new__(PlainPool)
     cdef Py_ssize_t[MOST_AXES] x_sizes, y_sizes
@@ -290,14 +291,14 @@ def plain_pool(Pool pool, x_shape, y_shape, dtype, held, result, *, bint quantis
 
 @cython.trashcan(True)
 cdef class Pools(dict):
-    """The pools of a plan, by the strides of arrays, and the one for plain arrays, once there is one.
+    """The pools of a plan, by the strides of arrays, and the pool for plain arrays, once there is one.
 
-    Any thread may add to them. They stay as long as their plan, and the pool for plain arrays as long as they do, so
-    that calls need not count references to either: threads that change the same count wait for each other.
+    Any thread may add to them. They live as long as their plan, and so does the pool for plain arrays. Calls therefore
+    need not count references to either, which would make threads that change the same count wait for each other.
     """
     cdef PyObject* _plain
-    cdef Pools _replaced  # the plan's pools before these, which calls of other threads may still be using
-    cdef int renewals     # how many there are of those
+    cdef Pools _replaced  # the plan's pools before these, which other threads' calls may still be using
+    cdef int renewals     # how often the plan's pools were replaced
 
     def __dealloc__(self):
         Py_XDECREF(self._plain)
@@ -319,7 +320,7 @@ cdef bint limited = False  # whether there may be limits on calls
 
 
 def limit_calls():
-    """Ask each call from now on whether it exceeds a limit."""
+    """Check from now on whether each call exceeds a limit."""
     global limited
     limited = True
 
@@ -344,7 +345,7 @@ cdef Py_ssize_t pools_at = 0  # the offset of a plan's pools
 
 
 def locate_pools(cls):
-    """Decorate a class of plans: find where they keep `_pools`, because looking up an attribute counts references."""
+    """Decorate a class of plans: find the offset of `_pools`, because looking up an attribute counts references."""
     global pools_at
     pools_at = onnxpool_offset(cls._pools)
     if not pools_at:
@@ -376,7 +377,7 @@ cdef bint read_options(PyObject** values, PyObject* keywords, PyObject** options
 
 
 cdef object call_with(Caller caller, base, object called, PyObject** given, size_t flags, PyObject* keywords):
-    """Call an object with x, further inputs and options, as the method `__call__` of its base does."""
+    """Call an object with x, further inputs and options, as its base class's method `__call__` does."""
     cdef (PyObject*)[2] options
     cdef Py_ssize_t i, count = PyVectorcall_NARGS(flags)
     if count == 0 or not read_options(given + count, keywords, options):
@@ -410,9 +411,9 @@ cdef object call_plan(object plan, PyObject** given, size_t flags, PyObject* key
 cdef class PlainCall:
     """Makes a plan callable in compiled code, because calling a Python method takes as long as pooling a small array.
 
-    The plan's class has a slot `_pools`, which `locate_pools` has found. The plan's methods `_rule` and `_team` turn
-    other arguments into parameters, its method `_check_limits` refuses calls that exceed a limit, and its method
-    `_call` handles all other calls.
+    The plan's class has a slot `_pools`, whose offset `locate_pools` has found. The plan's methods `_rule` and `_team`
+    turn other arguments into parameters. Its method `_check_limits` refuses calls that exceed a limit, and its method
+    `_call` handles calls that are not plain.
     """
 
     _vectorcall = PyCapsule_New(<void*> call_plan, "onnxpool.vectorcall", NULL)
@@ -422,7 +423,8 @@ cdef class PlainCall:
         return run_plan(self, x, inputs, out, num_threads)
 
     def _renew(self):
-        """Make pools anew in the next calls, unless that has happened many times: replaced pools stay, too."""
+        """Have the next calls make pools anew. Replaced pools stay in memory, so this happens a limited number of
+        times."""
         cdef Pools pools = Pools()
         pools.renewals = (<Pools> onnxpool_known(place_of_pools(self))).renewals + 1
         if pools.renewals > MOST_RENEWALS:
@@ -433,7 +435,7 @@ cdef class PlainCall:
         Py_DECREF(<Pools> replaced)
 
 
-cdef Py_ssize_t generation = 0  # of pools by shape: what choices depend on has changed since earlier ones were made
+cdef Py_ssize_t generation = 0  # pools by shape of an earlier generation are stale: what choices depend on has changed
 
 
 def renew_shapes():
@@ -458,39 +460,39 @@ cdef class Template:
     Parameters
     ----------
     reducer : onnxpool.planning.planner.Reducer
-        Of the elements, or of those that they are converted to.
+        The reducer of elements, after their conversion if there is one.
     dtype, held, result : numpy.dtype
-        Those of the arrays, of the loops and of results. If the first two differ, elements are converted,
+        The dtypes of arrays, of the elements in loops, and of results. If the first two differ, elements are converted.
     most_converted : int
-        but at most so many at once.
+        The maximum number of elements that are converted at once.
     order : sequence of int
         All axes, as indices count them, slowest first.
     pooled : sequence of int
         The pooled axes.
     windows : sequence of (int, int, int, int, int), optional
-        Kernel, stride, dilation and pads along each. By default, one window covers them.
+        Kernel, stride, dilation and pads along each pooled axis. By default, one window covers these axes.
     mode : str
         The automatic padding.
     keepdims, ceil_mode, counts_pads : bool
         The attributes.
     picks, fills : bool
-        Whether results of windows of one tap are elements, which NumPy copies, and whether Python sets those of windows
-        without taps.
+        Whether results of windows with one tap are elements, which NumPy copies; and whether Python sets the results of
+        windows without taps.
     may_cover : bool
         Whether the reduction is another one if the only window is the whole array.
     most_taps : float
-        The most taps of a window for which the reducer is right.
+        The maximum number of taps of a window for which the reducer is right.
     divisors : (float, float)
-        The least and the largest divisor for which it is chosen.
+        The smallest and the largest divisor for which the reducer is chosen.
     is_learned : callable
         Whether there is a measurement, which Python looks up, for a form and the strides of X and of results.
     maker : callable, optional
-        Reads the further inputs of a quantised operator. It returns a function that makes a rule from the taps of a
-        window.
+        Reads the further inputs of a quantised operator. It returns a function that makes a rule from a window's number
+        of taps.
     """
     cdef Reducer reducer
     cdef object maker, is_learned
-    cdef Quantisation last           # of the last call
+    cdef Quantisation last           # the last call's
     cdef Attributes given
     cdef int typenum, held_typenum, y_typenum
     cdef Py_ssize_t itemsize, most_converted
@@ -519,9 +521,9 @@ cdef class Template:
 
     cdef PlainPool pool_of(self, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t serial_bytes,
                            bint learned):
-        """The pool for arrays of a shape, and of these strides unless they are C-contiguous. None if Python has to plan
-        it. A call on less than `serial_bytes` gains nothing from a second thread. `learned` says whether there are
-        measurements."""
+        """The pool for arrays of a shape, with these strides unless they are C-contiguous. None if Python has to plan
+        it. With fewer than `serial_bytes` bytes, a call gains nothing from a second thread. `learned` says whether
+        there are measurements."""
         cdef Request request
         cdef Setup setup
         cdef Py_ssize_t[MOST_AXES] y_shape
@@ -542,7 +544,7 @@ cdef class Template:
             if not picked:
                 solved = solved and set_up(&request, ANY, ANY, 1, &setup)
             leave_default_floats(saved)
-        if not solved or (picked and self.typenum == cnp.NPY_BOOL):  # the byte 1 for any but 0
+        if not solved or (picked and self.typenum == cnp.NPY_BOOL):  # the result must be the byte 1 for any byte but 0
             return None
         for a in range(request.y_ndim):
             results *= y_shape[a]
@@ -567,7 +569,7 @@ cdef class Template:
         return plain
 
     cdef bint has_learned(self, const Request* request) except -1:
-        """Whether the way of a request has been measured."""
+        """Whether measurements decide how to compute a request."""
         cdef Form[2] forms
         cdef Problem[2] problems
         cdef int i, k
@@ -578,7 +580,7 @@ cdef class Template:
         return self.is_learned(form_in(forms), [request.x[i] for i in range(request.ndim)], results)
 
     cdef rule_of(self, tuple inputs, int64_t taps):
-        """The rule of a quantised operator for windows of so many taps."""
+        """A quantised operator's rule for windows with this number of taps."""
         cdef Quantisation last
         cdef float_state saved
         with cython.critical_section(self):
@@ -595,27 +597,27 @@ cdef class Template:
 
 
 cdef enum:
-    MOST_SHAPES = 64  # of an operator, whose pools it keeps; a power of two
+    MOST_SHAPES = 64  # maximum number of shapes for which an operator keeps pools; a power of two
 
 
 cdef class Shapes:
     """
-    The pools of an operator, by the shape of arrays, and by their strides if they are not C-contiguous. Any thread may
-    use and change them.
+    The pools of an operator, by the shape of arrays, and by strides if arrays are not C-contiguous. Any thread may use
+    and change them.
 
     Parameters
     ----------
     serial_bytes : int
-        The bytes of X from which on a second thread brings a gain.
+        The minimum bytes of X for which a second thread brings a gain.
     team : callable
-        The number of threads for a requested number and so many bytes.
+        The number of threads for a requested number and a number of bytes.
     has_learned, has_limits : callable
         Whether there are measurements; whether limits are in force, which Python checks.
     """
     cdef Py_ssize_t serial_bytes
     cdef object team, has_learned, has_limits
     cdef list templates              # by dtype and number of axes
-    cdef list pools                  # a table of pools by hash, in which one replaces another
+    cdef list pools                  # a hash table in which a new pool replaces the old one at its place
     cdef Py_ssize_t generation
 
     def __cinit__(self, Py_ssize_t serial_bytes, team, has_learned, has_limits):
@@ -625,11 +627,11 @@ cdef class Shapes:
         self.pools = [None] * MOST_SHAPES
 
     def add(self, Template template not None):
-        """Pools of this dtype and number of axes need no Python from now on."""
+        """From now on, plan pools for this dtype and number of axes without Python."""
         self.templates = [*self.templates, template]
 
     def pool(self, x):
-        """For tests: the pool for an array. None if there is no other way than a plan, or if elements are copied."""
+        """For tests: the pool for an array. None if only a plan can compute it, or if NumPy copies elements."""
         cdef PlainPool plain = self.pool_of(x)
         return None if plain is None else plain.pool
 
@@ -645,7 +647,7 @@ cdef class Shapes:
         return None
 
     cdef PlainPool pool_of(self, x):
-        """The pool for an array, or None if it is not plain, or if Python has to plan it."""
+        """The pool for an array. None if the array is not plain, or if Python has to plan it."""
         cdef cnp.ndarray a
         if not cnp.PyArray_CheckExact(x):
             return None
@@ -703,12 +705,12 @@ cdef class Shapes:
         return plain.pool, tuple([plain.y_shape[i] for i in range(plain.y_ndim)])
 
     def shape_of(self, x):
-        """The shape of the result for an array, whose call needs no plan and no limits; otherwise None."""
+        """The shape of the result for an array. None if the call needs a plan, or if limits are in force."""
         cdef PlainPool plain = None if limited and self.has_limits() else self.pool_of(x)
         return None if plain is None else tuple([plain.y_shape[i] for i in range(plain.y_ndim)])
 
     def run(self, x, tuple inputs, out):
-        """Pool an array into given ones on this thread. Return whether that needs no plan."""
+        """Pool an array into the arrays in `out`, on this thread. Return False if this needs a plan."""
         return self.call(x, inputs, out, 1) is not None
 
     cdef call(self, x, tuple inputs, out, num_threads):
@@ -752,10 +754,10 @@ cdef object call_operator(object operator, PyObject** given, size_t flags, PyObj
 
 
 cdef class RecentCall:
-    """Makes an operator callable in compiled code, for plain arrays, and for arrays like those of the call before.
+    """Makes an operator callable in compiled code, for plain arrays, and for arrays like the previous call's.
 
-    The operator's slot `_shapes` has its `Shapes`, or None, and `_recent` a weak reference to the plan of the call
-    before. The method `_call` handles all other calls.
+    The operator's slot `_shapes` has its `Shapes`, or None. Its slot `_recent` has a weak reference to the previous
+    call's plan. The method `_call` handles all other calls.
     """
 
     _vectorcall = PyCapsule_New(<void*> call_operator, "onnxpool.vectorcall", NULL)

@@ -1,5 +1,5 @@
 # cython: auto_pickle=False
-"""`Pool`: a reduction that is ready to run on arrays. Compiled once, for all instruction sets."""
+"""`Pool`: a reduction that is ready to run on arrays. This module is compiled once, for all instruction sets."""
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cython.parallel cimport parallel, prange, threadid
@@ -75,8 +75,8 @@ from ..planning.planner cimport (
 )
 
 cdef enum:
-    CACHED = 1 << 20  # bytes of elements that the caches of a core hold
-    RETRY = 1         # the place of a pool's jobs, after the first one
+    CACHED = 1 << 20  # bytes of elements that a core's caches hold
+    RETRY = 1         # places in a pool's list of jobs, after the first one
     DIVIDED = 2
 
 cnp.import_array()
@@ -129,8 +129,8 @@ def unit_names():
 
 
 def windows_of(source, Py_ssize_t begin, Py_ssize_t end):
-    """The windows [begin, end) along an axis, as loops compute them: the first element of each, if there is one, its
-    number of elements, and the divisor of its mean."""
+    """The windows [begin, end) along an axis, as loops compute them. Each is given by its first element, if it has any,
+    its number of elements, and the divisor of its mean."""
     cdef Axis axis
     cdef Window window
     cdef Py_ssize_t i, n = max(0, end - begin)
@@ -146,8 +146,8 @@ def windows_of(source, Py_ssize_t begin, Py_ssize_t end):
 
 
 def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, int joined, singly=()):
-    """The bytes of scratch memory that a unit needs for a tile of these windows and lanes, out of `all_lanes`. The
-    windows of the axes of `singly` are reduced one by one."""
+    """The bytes of scratch memory that a unit needs for a tile with these windows and `lanes` of `all_lanes` lanes.
+    Windows along the axes in `singly` are reduced one by one."""
     cdef Axis[MOST_AXES] all_axes
     cdef Py_ssize_t[MOST_AXES] zero, end
     cdef Tile tile
@@ -165,7 +165,7 @@ def scratch_of(str unit, axes, windows, Py_ssize_t lanes, Py_ssize_t all_lanes, 
 cdef Py_ssize_t fence = 0            # bytes after the scratch memory of each thread that tests watch
 cdef Py_ssize_t breaches = 0         # bytes of fences that were overwritten
 cdef enum:
-    FENCE = 0x7f  # sums of floats that consist of it overflow
+    FENCE = 0x7f  # sums of floats whose bytes all have this value overflow
 
 
 def watch_scratch(Py_ssize_t n):
@@ -193,9 +193,9 @@ cdef void close_fences(char* memory, int threads, Py_ssize_t room, Py_ssize_t wa
 
 
 cdef enum:
-    TOTALS = 1 << 16  # maximum bytes of the totals of parts,
-    MOST_PARTS = 16   # and the maximum number of parts for each thread,
-    FEWEST_PARTS = 3  # and its minimum
+    TOTALS = 1 << 16  # maximum bytes of all parts' totals
+    MOST_PARTS = 16   # maximum number of parts per thread
+    FEWEST_PARTS = 3  # minimum number of parts per thread
 
 
 cdef inline Py_ssize_t parts_of(const Job* job, const Call* call, int threads) noexcept nogil:
@@ -219,11 +219,11 @@ cdef void run_share(const Job* job, const Call* call, Py_ssize_t task, char* mem
 
 cdef void share_task(const Job* job, const Call* call, Team* team, Py_ssize_t task, char* memory,
                      Py_ssize_t room) noexcept nogil:
-    """Run a task with all threads. The memory for the totals of their shares follows that of the threads."""
+    """Run a task with all threads. The totals of their shares are stored after the memory of all threads."""
     cdef Py_ssize_t parts = parts_of(job, call, team.threads)
     cdef int raised = 0
     cdef Sharing sharing = Sharing(0, team.threads, parts, memory + team.threads * room, &raised)
-    cdef const Sharing* all_shares = &sharing  # so that threads do not each take a copy
+    cdef const Sharing* all_shares = &sharing  # through a pointer, OpenMP makes no copy for each thread
     cdef int share
     for share in prange(team.threads, num_threads=team.threads, schedule="static"):
         begin_task(team)
@@ -298,13 +298,13 @@ cdef inline Py_ssize_t stride_of(const Operand* array, int axis, Py_ssize_t none
 cdef class Pool:
     """A reduction of windows, for arrays of one shape, dtype and set of strides. `pool_of_request` makes it."""
     cdef Job[3] jobs                 # the job; one that computes suspect results again; the job of several threads
-    cdef (const Unit*)[2] units      # of the first two jobs
+    cdef (const Unit*)[2] units      # units of the first two jobs
     cdef int[2] solvers
     cdef bint[2] by_axis
-    cdef Py_ssize_t* numbers         # the arrays of all jobs
+    cdef Py_ssize_t* numbers         # memory for the arrays that jobs point to
     cdef Axis* axes
     cdef Rule rule                   # complete but for the quantisation
-    cdef int outer, stages           # dimensions of groups; jobs of a thread
+    cdef int outer, stages           # dimensions of groups; number of jobs of one thread
     cdef int[MOST_AXES + 2] x_axis, y_axis  # the array axis of each dimension, or -1
     cdef bint apart                  # whether lanes are first copied to be adjacent
 
@@ -364,7 +364,7 @@ cdef class Pool:
         elif setup.stages > 1:
             job.exceptions = INVALID | OVERFLOWED | UNDERFLOWED
         elif setup.rule.divides:
-            job.exceptions = INVALID  # their sums stay in range
+            job.exceptions = INVALID  # sums stay in range
         elif recipe.reports:
             job.exceptions = OVERFLOWED
         job.gathers, job.shares = stage.gathers, stage.shares
@@ -429,9 +429,9 @@ cdef class Pool:
         return setup_in(&setup)
 
     def run(self, cnp.ndarray x, cnp.ndarray y, int threads, rule=None, cnp.ndarray indices=None):
-        """Reduce x into y. All arrays have the shapes and dtypes of the job, and none overlaps x.
+        """Reduce x into y. All arrays have the job's shapes and dtypes, and none overlaps x.
 
-        Return whether the sum of valid elements overflowed. Other sums are recomputed if they do."""
+        Return whether a sum that skips NaNs overflowed. Other sums that overflow are recomputed."""
         cdef Operands operands
         if cnp.PyArray_SIZE(y) == 0:
             return False
@@ -456,7 +456,7 @@ cdef class Pool:
         return overflowed
 
     cdef bint _describe(self, Array* array, const Operand* source, const int* axis) noexcept nogil:
-        """Set an array's strides by the dimensions of the job, and return whether all loops need a copy of it."""
+        """Set an array's strides along the job's dimensions, and return whether all loops need a copy of it."""
         cdef const Job* job = self.jobs
         cdef bint apart = source.swapped
         cdef int a
@@ -477,7 +477,8 @@ cdef class Pool:
 
     cdef bint run_operands(self, const Operands* operands, int threads, Interrupts* signals,
                            int* overflowed) noexcept nogil:
-        """Like `run`, without the GIL. Return False if memory runs out. If `signals` is NULL, nothing interrupts it."""
+        """Do the work of `run` without the GIL. Return False if memory runs out. If `signals` is NULL, nothing
+        interrupts the call."""
         cdef Call call
         cdef char* memory
         cdef char* allocated
@@ -543,15 +544,15 @@ cdef void extents_of(const Job* job, Extents* extents) noexcept:
 def pool_of_request(Reducer reducer not None, request, x, results, bint contiguous, int solver=ANY, int form=ANY,
                     double share=1.0):
     """
-    The pool for a request and arrays of these strides. The parameters are those of `layout.pool_of` after the reducer
-    of the request, except for these:
+    The pool for a request and arrays of these strides. Parameters are as in `layout.pool_of` after the request's
+    reducer, except for these:
 
     Parameters
     ----------
     solver, form : int, optional
         The place of a solver in the table, and of a form. By default, costs choose.
     share : float, optional
-        The room of a tile, relative to the usual one.
+        The room of a tile, relative to its usual room.
     """
     cdef Request r
     cdef Setup setup

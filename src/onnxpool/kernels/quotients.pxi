@@ -20,7 +20,7 @@ cdef extern from "quotients.h" nogil:
 cdef enum:
     MOST_PIECES = 64
 
-cdef int64_t EXACT = 1 << 53  # integers up to here are doubles
+cdef int64_t EXACT = 1 << 53  # doubles represent integers up to here exactly
 
 ctypedef fused result_t:
     int64_t  # integers of all sizes: the lowest bits
@@ -30,8 +30,8 @@ ctypedef fused result_t:
 
 cdef struct Means:
     int parts, bits, factors
-    const int64_t* part[MOST_PIECES]      # sums of pieces of elements, the highest first
-    const int64_t* factor[MOST_AXES]     # of divisors
+    const int64_t* part[MOST_PIECES]      # sums of pieces of elements, the highest piece first
+    const int64_t* factor[MOST_AXES]     # factors of divisors
 
 
 cdef struct Sum:
@@ -41,7 +41,7 @@ cdef struct Sum:
 
 
 cdef inline Sum sum_at(const Means* means, Py_ssize_t i) noexcept nogil:
-    """The sum of the parts, each of which is `bits` bits above the next one."""
+    """The sum of the parts. Each part is `bits` bits above the next one."""
     cdef Sum total = Sum(means.part[0][i] >> 63, <uint64_t> means.part[0][i])
     cdef int64_t part
     cdef int k
@@ -54,8 +54,8 @@ cdef inline Sum sum_at(const Means* means, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline bint between_floats(double value) noexcept nogil:
-    """Whether a double lies halfway between two floats, so that it does not tell which is nearer to a number that
-    it is itself the nearest to."""
+    """Whether a double lies halfway between two floats. If a number was rounded to such a double, it is unknown which
+    float is nearer to the number."""
     cdef uint64_t bits
     memcpy(&bits, &value, sizeof(bits))
     return bits & 0x1fffffff == 0x10000000
@@ -82,7 +82,7 @@ cdef inline bint divided(result_t* y, int64_t total, int64_t count) noexcept nog
 
 
 cdef void set_mean(result_t* y, const Means* means, Py_ssize_t i) noexcept nogil:
-    """Set a mean. That of no elements is NaN, or 0 as an integer."""
+    """Set a mean. The mean of no elements is NaN, or 0 as an integer."""
     cdef Natural divisor
     cdef Quotient quotient
     cdef Sum total = sum_at(means, i)
@@ -140,8 +140,8 @@ cdef void set_integers(void* y, int itemsize, Py_ssize_t n, const Means* means) 
 
 
 def round_quotients(list parts, int bits, list factors, cnp.ndarray y):
-    """Store the means of sums: parts, the highest first and each `bits` bits above the next one, over the product of
-    factors, which are at least 0. All arrays are contiguous and have the size of y, parts and factors those of int64.
+    """Divide sums by products of factors, and store the means. Each part of a sum is `bits` bits above the next one.
+    Factors are at least 0. All arrays are contiguous and have the size of y; parts and factors are int64.
     """
     cdef Means means
     cdef cnp.ndarray array

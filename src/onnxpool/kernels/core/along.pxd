@@ -1,4 +1,4 @@
-"""The last axis of a block: windows along its rows become results, divided by the number of their taps."""
+"""The last axis of a block: reduces windows along rows, and divides means by their numbers of taps."""
 from .element cimport (
     DIVIDES,
     KEEPS,
@@ -34,13 +34,13 @@ cdef struct Along:
     const Axis* axis
     Py_ssize_t first                 # index of its first window along the axis
     Py_ssize_t windows
-    bint gaps                        # whether some of them have no taps
+    bint gaps                        # whether some windows have no taps
     Py_ssize_t taps                  # taps not yet reduced, and their distances from a window in a row
     Py_ssize_t[FEW] tap
     Py_ssize_t pitch, step           # from row to row, and from window to window in a row
     Py_ssize_t y_row, y_step         # the same for results
     Py_ssize_t lanes
-    elem_t* limit                    # results before it may be overwritten, as they are written again later; or NULL
+    elem_t* limit                    # results before it are written again later, and may be overwritten; or NULL
     const Rule* rule
     Segment* segments
     Py_ssize_t n_segments
@@ -104,7 +104,7 @@ cdef inline void prepare_along(const Tile* tile, const Layout* layout, Along* al
 
 
 cdef inline elem_t* limit_of(const Tile* tile, const Along* along) noexcept nogil:
-    """The end of the results if they are written in the order of memory; else NULL."""
+    """The end of the results if they are written in memory order; else NULL."""
     cdef Py_ssize_t stride = tile.lanes
     cdef int a
     if along.n_segments > 1 or KEEPS:
@@ -127,7 +127,7 @@ cdef inline void set_divisors(acc_t* counts, acc_t* inverses, Py_ssize_t n, doub
 
 
 cdef inline int slot_of(Along* along, double count) noexcept nogil:
-    """The slot of the divisors for this factor from other axes. They are computed unless a slot already has them."""
+    """The slot of the divisors for this factor from other axes. Divisors that no slot has are computed."""
     cdef Py_ssize_t w = 0, lanes = along.lanes, n = along.windows * lanes
     cdef acc_t* counts
     cdef Run run
@@ -185,7 +185,7 @@ cdef inline void finish_batch(block_t* unused, const Along* a, const Batch* batc
 
 
 cdef inline void finish_rows(Along* a, const acc_t* x, elem_t* y, Py_ssize_t rows, double outer) noexcept nogil:
-    """Finish the windows along rows. Those of a segment are finished together if they are adjacent."""
+    """Finish the windows along rows. Adjacent windows of a segment are finished together."""
     cdef bint together = a.step == a.lanes == a.y_step
     cdef Py_ssize_t s, r
     cdef Segment* segment

@@ -1,9 +1,9 @@
-"""The windows along an axis, as loops see them, from those of Python."""
+"""The windows along an axis, converted from Python to the form that loops take."""
 from .job cimport Axis, padded
 
 
 cdef inline int set_axis(Axis* axis, source) except -1:
-    """Copy an `onnxpool.windows.Axis`. Distances that no two taps or windows have are 1."""
+    """Copy an `onnxpool.windows.Axis`. With one tap, the dilation becomes 1; with one window, the stride does."""
     cdef Py_ssize_t stride = source.stride, dilation = source.dilation
     axis.size, axis.out, axis.kernel = source.size, source.out, source.kernel
     axis.dilation = dilation if axis.kernel > 1 else 1

@@ -1,4 +1,4 @@
-/* All that depends on the dtype of a unit, which is compiled for one ELEMENT_... No other header names a dtype.
+/* The dtype of a unit, which is compiled for one ELEMENT_... Other headers use these names and rarely the macro itself.
  *
  *   elem_t                            an element in memory
  *   OF_INTEGERS, OF_HALVES,           its kind: an integer, or a float of 16,
@@ -9,17 +9,18 @@
  *
  * Integers have
  *   widen, narrow                     to registers of int32, or of int64 if OF_64_BITS, and back
- *   widen_to_words                    to registers of int16, in which 16 of them can be added: only those of 8 bits
- *   read_pairs, even_of, odd_of       two neighbours as one number, and each of them as int32: those of 8 and 16 bits
+ *   widen_to_words                    to registers of int16, in which 16 of them can be added; 8 bits only
+ *   read_pairs, even_of, odd_of       two neighbours as one number, and either one as int32; 8 and 16 bits only
  *
  * Floats have
  *   widen, narrow                     to registers of float, or of double if OF_DOUBLES, and back, rounded to nearest even
- *   widen_to_double, narrow_double    the same for registers of double
- *   widen_bits, narrow_bits           the same without rounding. NaNs keep their bits
- *   value_of, element_of              one element as a double, and back
- * and those of 16 bits, in pairs of neighbours,
- *   even_of, odd_of                   each of a pair as `widen_bits` has it
- *   UPPER_HALVES                      whether they are the upper halves of floats
+ *   widen_to_double, narrow_double    to registers of double and back, rounded to nearest even
+ *   widen_bits, narrow_bits           like widen and narrow, but without rounding, and NaNs keep their bits
+ *   value_of, element_of              convert one element to double and back
+ *
+ * 16-bit floats, read in pairs of neighbours, also have
+ *   even_of, odd_of                   one element of each pair, widened like `widen_bits`
+ *   UPPER_HALVES                      defined if the elements are the upper halves of floats
  */
 #ifndef ONNXPOOL_DTYPE_H
 #define ONNXPOOL_DTYPE_H
@@ -146,7 +147,7 @@ INLINE double_v widen(const elem_t *x) { return READ(double_v, x); }
 INLINE double_v narrow_double(double_v v) { return v; }
 #endif
 
-#if defined(OF_HALVES) /* maxima are those of integers in the order of the floats */
+#if defined(OF_HALVES) /* maxima compare integers that have the order of the floats */
 typedef uint32_v pairs_v;
 #define MAXIMA(a) a(int16_t, int16_v, 16)
 #define LEAST INT16_MIN

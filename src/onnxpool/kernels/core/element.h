@@ -9,11 +9,11 @@
  *   vec_empty           the total of no taps
  *   vec_keep            keeps some lanes, and replaces the others by the identity
  *   vec_split           separates elements at even and odd places of two registers
- *   vec_split_two       the same for two registers that vec_load_two loaded
+ *   vec_split_two       does this for two registers that vec_load_two loaded
  *   vec_totals          joins the lanes of LANES registers as aligned binary trees: register i becomes lane i
  *   vec_finish          turns totals into elements
- *   vec_finish_by       the same, with a product or a division for quotients
- *   vec_divide          the same with a division, which is exact for every total
+ *   vec_finish_by       vec_finish with a product or a division for quotients
+ *   vec_divide          vec_finish with a division, which is exact for every total
  */
 #ifndef ONNXPOOL_ELEMENT_H
 #define ONNXPOOL_ELEMENT_H
@@ -29,7 +29,7 @@
 #define REDUCTION_max
 #endif
 
-/* A retry computes sums again that left their range. KEEPS: it keeps results that are right, so it reads them. */
+/* A retry recomputes sums that left their range. KEEPS: it reads earlier results, and keeps those that are right. */
 #if defined(REDUCTION_wide) || defined(REDUCTION_double_mean)
 #define RETRY
 enum { KEEPS = 1 };
@@ -38,8 +38,8 @@ enum { KEEPS = 0 };
 #endif
 
 /* ORDERED: the order of taps matters, so that parts of a window are summed separately. IDEMPOTENT: a tap may count more
- * than once. DIVIDES: totals are divided by the number of their taps. FREQUENT: constants that are only faster are worth
- * their space. */
+ * than once. DIVIDES: totals are divided by the number of their taps. FREQUENT: compile-time constants that only save
+ * time are worth their space. */
 #if defined(REDUCTION_max)
 enum { ORDERED = 0, IDEMPOTENT = 1, DIVIDES = 0 };
 #elif defined(REDUCTION_quantised_mean)
@@ -52,8 +52,8 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 1 };
 enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
 #endif
 
-/* How totals are divided: with a quotient that is wrong for a few, with a product, which is exact if the divisor is a power
- * of two, or with a division, which is exact for every total. */
+/* How totals are divided. QUOTIENT is wrong for a few totals. PRODUCT is exact if the divisor is a power of two.
+ * DIVISION is exact for every total. */
 enum { QUOTIENT, PRODUCT, DIVISION };
 
 #if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_extremum)
@@ -110,7 +110,7 @@ INLINE vec_t vec_fill(double value) { return vec_repeat(acc_of(value)); }
 INLINE pattern_t repeated(uint64_t bits) { return (pattern_t)((uint64_v){0} + bits); }
 #endif
 #if defined(ELEMENT_int8) && defined(OF_INTEGERS) && (defined(REDUCTION_extremum) || defined(REDUCTION_indexed_extremum))
-/* The same numbers, or those of bools: 1 for any byte but 0. */
+/* Numbers stay as they are. Bools become 1, unless the byte is 0. */
 INLINE vec_t vec_truth(vec_t v, const Rule *rule) {
     return BLEND(vec_t, repeated(rule->order.truth), (vec_t)(v != 0) & 1, v);
 }
@@ -198,7 +198,7 @@ INLINE vec_t vec_empty(void) { return vec_fill(0); }
 INLINE vec_t vec_none(void) { return vec_fill(-0.0); } /* adding -0 does not even change a sum of negative zeros */
 #endif
 
-/* Results that are NaN have the same bits, whatever made them so. */
+/* All NaN results have the same bits, whatever made them NaN. */
 #if defined(REDUCTION_norm) || defined(REDUCTION_double_mean) || defined(OF_DOUBLES)
 #define PLAIN_NANS plain_nans_double
 #else
@@ -212,8 +212,8 @@ INLINE void vec_store(elem_t *y, vec_t v) {
     __extension__ const __auto_type elements = narrow(v);
     memcpy(y, &elements, sizeof elements);
 }
-/* Wrong only if it raises an exception: an underflow, or an invalid operation on an infinite total. Rounding to bfloat16
- * keeps NaNs, because the lower halves of theirs are zero. */
+/* Wrong only if it raises an exception: an underflow, or an invalid operation on an infinite total. Rounding to
+ * bfloat16 keeps NaNs, because the lower half of their bits is zero. */
 INLINE vec_t vec_quotient(vec_t total, vec_t count, vec_t inverse) {
 #if defined(OF_DOUBLES)
     return quotient_double(total, count, inverse);
@@ -228,7 +228,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
 INLINE void vec_finish_by(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule, int finish) {
     (void)rule;
     vec_t mean = total * inverse;
-    if (finish != PRODUCT) /* with one way to store means, constants stay in registers */
+    if (finish != PRODUCT) /* a single store of means keeps constants in registers */
         mean = finish == DIVISION ? total / count : vec_quotient(total, count, inverse);
     vec_store(y, PLAIN_NANS(mean));
 }
@@ -237,7 +237,7 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
     vec_store(y, PLAIN_NANS(total / count));
 }
 
-/* ---- Means of the elements that are not NaN. What a NaN adds to a total is the identity, and its share of the count. */
+/* ---- Means that skip NaNs. A NaN adds the identity to the sum, and `left_out` to the count. */
 #elif defined(PAIRS)
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     const vec_t left_out = beside(-0.0, rule->left_out);
@@ -249,7 +249,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     firsts_write(y, PLAIN_NANS(total / (counts_of(total) + (vec_t)((pattern_t)count & pads))), rule);
 }
 
-/* ---- Norms: sums of powers, in doubles, whose range they may leave. */
+/* ---- Norms: sums of powers in doubles. A sum may leave the range of a double. */
 #elif defined(REDUCTION_norm)
 RARE vec_t vec_powers(vec_t v, double p) {
     if (p == 1)
@@ -265,7 +265,7 @@ RARE vec_t vec_roots(vec_t v, double p) {
         v[i] = norm(v[i], p);
     return v;
 }
-/* A NaN that is left out is the identity. The total stays -0 until the power of a number, which is at least 0, is added. */
+/* A skipped NaN adds the identity. The total stays -0 until the power of a number, which is at least 0, is added. */
 RARE vec_t vec_valid_powers(vec_t v, double p) {
     return BLEND(vec_t, v != v, vec_none(), vec_powers((vec_t)((int64_v)v & INT64_MAX), p));
 }
@@ -290,8 +290,8 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
 }
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)count, (void)inverse;
-    /* Totals that lost digits become NaNs, and the addition raises an exception. Sums are positive numbers, whose order is
-     * that of their bits. A comparison of numbers would raise the exception for every NaN. */
+    /* Totals that lost digits become NaNs, and the addition raises an exception. Bits are compared, because comparing
+     * numbers would raise the exception for every NaN. Sums are positive, so their bits have the same order. */
     const int64_v bits = (int64_v)total, low = (int64_v)vec_fill(rule->low), high = (int64_v)vec_fill(rule->high);
     const int64_v lost = ((bits > 0) & (bits < low)) | ((bits > high) & (bits < (int64_v)vec_fill(__builtin_inf())));
     total = BLEND(vec_t, lost, vec_fill(__builtin_nans("")), total);
@@ -317,7 +317,7 @@ INLINE acc_t acc_inverse(double count, const Rule *rule) {
     return (acc_t)(rule->few ? ceil(inverse) : inverse);
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { (void)rule; return (vec_t)widen_uint8_to_words(x); }
-/* The product with the inverse is the quotient, or one less. The rest decides. */
+/* The product with the inverse is the quotient, or one less. The remainder decides which. */
 INLINE vec_t mean_of_many(vec_t total, vec_t count, vec_t inverse) {
     count |= (vec_t)(count == 0) & 1;
     vec_t mean = multiply_high(total, inverse), rest = total - mean * count;
@@ -328,7 +328,7 @@ INLINE vec_t mean_of_many(vec_t total, vec_t count, vec_t inverse) {
 }
 /* Up to 16 taps, the high half of the product is the quotient, with ties rounded up: the inverse is too large by less
  * than count / 65536, and the sum plus half of the count is less than 256 * count, so that the product is too large by
- * less than 1 / count. For a tie, the low half is what the inverse adds, which is less than the inverse itself. */
+ * less than 1 / count. For a tie, the low half is only the product's error, which is less than the inverse itself. */
 INLINE vec_t mean_of_few(vec_t total, vec_t count, vec_t inverse) {
     const vec_t half = (count + ((vec_t)(count == 1) & 1)) >> 1, even = (count & 1) - 1;
     total += half;
@@ -350,15 +350,15 @@ INLINE acc_t acc_inverse(double count, const Rule *rule) {
     return READ(acc_t, &inverse);
 }
 INLINE vec_t vec_load(const elem_t *x, const Rule *rule) { return rule->is_other ? widen_uint16(x) : widen(x); }
-/* An addition rounds a float to an integer, which is the low bits of the sum. */
+/* Adding ROUNDER rounds a float to an integer. The low bits of the sum are that integer. */
 #define ROUNDER 12582912.0f /* 1.5 * 2^23 */
 INLINE vec_t rounded(float_v v) { return (vec_t)(v + ROUNDER); }
-/* Up to 256 taps, sums are floats, and quotients are correctly rounded, and precise enough for no other to become a tie. */
+/* Up to 256 taps, floats hold sums exactly, quotients are correctly rounded, and only exact ties become ties. */
 INLINE vec_t mean_of_few(vec_t total, vec_t count, vec_t inverse) {
     const float_v divisor = __builtin_convertvector(count, float_v);
     return rounded(quotient_float(__builtin_convertvector(total, float_v), divisor, (float_v)inverse));
 }
-/* The quotient of more taps is rounded to the mean or, if it is close to a half, to a neighbour. The rest decides. */
+/* With more taps, the quotient is rounded to the mean or, close to a half, to a neighbour. The remainder decides. */
 INLINE vec_t mean_of_many(vec_t total, vec_t count, vec_t inverse) {
     const float rounder = ROUNDER;
     vec_t mean = rounded(__builtin_convertvector(total, float_v) * (float_v)inverse) - READ(acc_t, &rounder);
@@ -386,7 +386,7 @@ INLINE vec_t vec_load(const elem_t *x, const Rule *rule) {
     return widen(x);
 #endif
 }
-/* Values are clamped before they are rounded, so that an addition rounds them. */
+/* Values are clamped before they are rounded, because the addition rounds only small numbers. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)count, (void)inverse;
 #if !defined(REDUCTION_long_quantised_mean)
@@ -418,7 +418,7 @@ INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const
     memcpy(y, &elements, sizeof elements);
 }
 
-/* ---- Retries of other means, and of norms: nothing can leave the range. */
+/* ---- Retries of other means, and of norms: no sum can leave the range. */
 #elif defined(REDUCTION_wide)
 INLINE acc_t acc_of(double value) { return wide(value, 0); }
 INLINE vec_t vec_fill(double value) { return wide(value, 0); }
@@ -449,13 +449,13 @@ RARE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const R
 #endif
 #endif
 
-/* What `vec_finish` gets as the inverse of a count. */
+/* The inverse of a count, in the form that `vec_finish` takes. */
 #if !defined(OWN_INVERSE)
 INLINE acc_t acc_inverse(double count, const Rule *rule) { (void)rule; return acc_of(1 / count); }
 #endif
 
-/* ---- Two registers of adjacent elements, in an order that only these functions know. Elements of 8 or 16 bits are parts
- * of lanes: one register then has the even elements, and the other the odd ones. */
+/* ---- Two registers of adjacent elements, in an order that only these functions know. Elements of 8 or 16 bits are
+ * parts of lanes: one register then has the even elements, and the other the odd ones. */
 #if defined(REDUCTION_mean) && defined(UPPER_HALVES)
 INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rule *rule) {
     (void)rule;
@@ -521,7 +521,7 @@ INLINE void vec_finish_two(elem_t *y, vec_t first, vec_t second, vec_t count, ve
 }
 #endif
 
-/* ---- Totals of registers of adjacent places, whose order matters. */
+/* ---- Totals of registers that hold adjacent places. The order of places matters. */
 #if defined(REDUCTION_mean)
 #if defined(OF_DOUBLES)
 #define SPLIT_NEAR(a, b) split_near_int64((int64_v *)(a), (int64_v *)(b))
@@ -544,10 +544,10 @@ INLINE vec_t vec_totals(vec_t *v) {
 #else
 INLINE vec_t vec_totals(vec_t *v) { return v[0]; }
 #endif
-/* The largest of adjacent places, of which several may be equal: the first of zeros, or the last NaN. */
+/* Decides which of several equal maxima at adjacent places is the result: the first zero, or the last NaN. */
 INLINE acc_t acc_decided(acc_t largest, const acc_t *x, ptrdiff_t n) {
 #if defined(REDUCTION_max) && (defined(OF_FLOATS) || defined(OF_DOUBLES))
-    /* Within bounds even if another thread changes the places meanwhile. */
+    /* These loops stay within bounds even if another thread changes the places meanwhile. */
     for (ptrdiff_t i = n - 1; i >= 0 && largest != largest; i--) {
         const acc_t last = READ(acc_t, x + i);
         if (last != last)
@@ -564,14 +564,14 @@ INLINE acc_t acc_decided(acc_t largest, const acc_t *x, ptrdiff_t n) {
     return largest;
 }
 
-/* A load for loops that repeat it many times. That of norms is long, and so a function of its own. */
+/* A load for loops that have many copies of it. The load of norms is long, so it is a function of its own. */
 #if defined(REDUCTION_norm)
 static __attribute__((noinline)) vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_load(x, rule); }
 #else
 INLINE vec_t vec_load_briefly(const elem_t *x, const Rule *rule) { return vec_load(x, rule); }
 #endif
 
-/* EXACT: values can be taken out of a sum again. */
+/* EXACT: values can be subtracted from a sum again. */
 #if defined(REDUCTION_integer_mean)
 enum { EXACT = 1 };
 INLINE vec_t vec_without(vec_t sum, vec_t part) { /* may overflow before the next value is added */
@@ -603,7 +603,7 @@ INLINE void vec_divide(elem_t *y, vec_t total, vec_t count, const Rule *rule) {
 #endif
 
 /* ---- Partial vectors. */
-RARE void copy_within(elem_t *y, ptrdiff_t n, ptrdiff_t low, const elem_t *x, ptrdiff_t count) { /* of n; others are 0 */
+RARE void copy_within(elem_t *y, ptrdiff_t n, ptrdiff_t low, const elem_t *x, ptrdiff_t count) { /* others become 0 */
     memset(y, 0, (size_t)n * sizeof(elem_t));
     memcpy(y + low, x, (size_t)count * sizeof(elem_t));
 }
@@ -619,7 +619,7 @@ INLINE vec_t vec_ones(ptrdiff_t begin, ptrdiff_t end) { /* ones in lanes begin t
     return (vec_t)(READ(lane_bits_t, end_of_ones - end * (ptrdiff_t)sizeof(acc_t)) & ~before);
 #endif
 }
-/* The same for each phase of as many registers: ones where they hold the values [begin, end) of all of them. */
+/* vec_ones for `phases` registers that take turns, one value each: ones where they hold the values [begin, end). */
 RARE void vec_phases(vec_t *ones, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t phases) {
 #define LANES_BEFORE(value) /* divisions by constants are fast */                                             \
     ((value) <= p ? 0 : phases == 2 ? ceil_div((value) - p, 2) : phases == 3 ? ceil_div((value) - p, 3)       \
@@ -672,8 +672,8 @@ INLINE void vec_divide_part(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, co
 }
 
 #if !defined(REDUCTION_indexed_extremum) && !defined(REDUCTION_mean_in_order)
-/* Finish windows without taps. Their results are equal, because zero divided by any count is zero. A retry need not look
- * at them. */
+/* Finish windows without taps. Their results are equal, because zero divided by any count is zero. A retry need not
+ * look at them. */
 RARE void finish_without_taps(elem_t *y, ptrdiff_t windows, ptrdiff_t step, ptrdiff_t lanes, double count,
                               const Rule *rule) {
     elem_t none[PART_ROOM];
@@ -684,11 +684,11 @@ RARE void finish_without_taps(elem_t *y, ptrdiff_t windows, ptrdiff_t step, ptrd
         lanes *= windows, windows = 1;
     for (ptrdiff_t w = 0; w < windows; w++)
         for (ptrdiff_t i = 0; i < lanes; i++)
-            memcpy(y + w * step + i, none, sizeof none[0]); /* which need not be aligned */
+            memcpy(y + w * step + i, none, sizeof none[0]); /* results need not be aligned */
 }
 #endif
 
-/* The same for loops that call them seldom. */
+/* The same functions, not inlined, for loops that call them seldom. */
 RARE vec_t vec_load_few(const elem_t *x, ptrdiff_t n, const Rule *rule) { return vec_load_part(x, n, rule); }
 RARE void vec_finish_few(elem_t *y, ptrdiff_t n, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     vec_finish_part(y, n, total, count, inverse, rule);

@@ -1,11 +1,11 @@
-"""The element of a unit (element.h), and blocks: the four, two or one registers that a loop processes at a time. `Ends`
+"""The element of a unit (element.h), and blocks: the one, two or four registers that a loop processes at a time. `Ends`
 are two registers that may overlap, so that a short row needs no tail."""
 from libc.stdint cimport uint8_t
 
 from .job cimport Rule, Tile
 
 cdef extern from "element.h" nogil:
-    ctypedef float elem_t  # the compiler gets the actual type for each unit
+    ctypedef float elem_t  # element.h defines the actual type for each unit
     ctypedef struct acc_t:
         pass
     ctypedef struct vec_t:
@@ -73,7 +73,7 @@ cdef struct Woven:
 
 cdef struct Ends:
     vec_t a, b
-    Py_ssize_t apart  # values from the start of the first register to that of the second, at most LANES
+    Py_ssize_t apart  # values from the first register's start to the second one's, at most LANES
 
 ctypedef fused block_t:
     Block
@@ -116,12 +116,12 @@ cdef inline void set_row(block_t* v, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline bint ends_suit(Py_ssize_t n) noexcept nogil:
-    """Whether a row of n values takes fewer registers in `Ends` than in blocks of four, or is too short for these."""
+    """Whether a row of n values takes fewer registers in `Ends` than in blocks of four, or is shorter than a block."""
     return n < 4 * LANES or n < 16 * LANES and not (n - 1) // LANES & 2
 
 
 cdef inline void load(block_t* v, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """Load elements. A vector may be partial."""
+    """Load elements. A block of one vector may be partial."""
     if block_t is Block:
         v.a, v.b = vec_load(x, rule), vec_load(x + LANES, rule)
         v.c, v.d = vec_load(x + 2 * LANES, rule), vec_load(x + 3 * LANES, rule)
@@ -184,7 +184,7 @@ cdef inline void fill(block_t* v, vec_t value) noexcept nogil:
 
 
 cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor* by, const Rule* rule) noexcept nogil:
-    """Turn totals into elements. A vector may be partial."""
+    """Turn totals into elements. A block of one vector may be partial."""
     if block_t is Block:
         vec_finish(y, v.a, by.count, by.inverse, rule)
         vec_finish(y + LANES, v.b, by.count, by.inverse, rule)
@@ -206,7 +206,7 @@ cdef inline void finish(elem_t* y, Py_ssize_t n, const block_t* v, const Divisor
 
 cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const acc_t* counts, const acc_t* inverses,
                              const Rule* rule) noexcept nogil:
-    """Like `finish`, but with a divisor for each value, if the reduction divides."""
+    """Finish totals with a divisor for each value, if the reduction divides."""
     cdef Divisor by
     if not DIVIDES:
         finish(y, n, v, &by, rule)
@@ -227,7 +227,7 @@ cdef inline void finish_each(elem_t* y, Py_ssize_t n, const block_t* v, const ac
 
 
 cdef inline void divide(elem_t* y, Py_ssize_t n, const vec_t* v, vec_t count, const Rule* rule) noexcept nogil:
-    """Like `finish`, by a division."""
+    """Finish totals by division."""
     if n >= LANES:
         vec_divide(y, v[0], count, rule)
     else:

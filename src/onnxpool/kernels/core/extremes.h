@@ -6,15 +6,15 @@
 
 #include "boxes.h"
 
-/* Magnitudes read as integers have the order of the numbers, and infinities and NaNs are the largest. An element is extreme
- * if its magnitude is tiny, in [1, 1 + tinies), or large, in [large, large + larges). Zeros are harmless, and no retry can
- * change infinities and NaNs. */
+/* Magnitudes read as integers have the order of the numbers, and infinities and NaNs are the largest. An element is
+ * extreme if its magnitude is tiny, in [1, 1 + tinies), or large, in [large, large + larges). Zeros are harmless, and
+ * no retry can change infinities and NaNs. */
 typedef struct {
     uint64_t tinies, large, larges;
     int itemsize;
 } Extremes;
 
-/* The bits of a magnitude as an integer. Those of bfloat16 are the upper half of a float's. */
+/* The bits of a magnitude as an integer. The bits of a bfloat16 are the upper half of a float's. */
 static inline uint64_t bits_of_double(double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -26,7 +26,7 @@ static inline uint64_t bits_of_float(float value) {
     return bits;
 }
 
-/* The numbers outside of two limits, in a format with that many binary digits. */
+/* The numbers outside two limits, in a format with the given number of binary digits. */
 static inline Extremes extremes_of(int digits, double least, double largest) {
     uint64_t low = bits_of_float((float)least), high = bits_of_float((float)largest), infinite = bits_of_float(INFINITY);
     int itemsize = 4;
@@ -39,7 +39,7 @@ static inline Extremes extremes_of(int digits, double least, double largest) {
     return (Extremes){low ? low - 1 : 0, high + 1, infinite > high ? infinite - high - 1 : 0, itemsize};
 }
 
-/* There is no branch per element, so a scan takes little time compared with a sum, even if all elements are infinite. */
+/* There is no branch per element, so a scan is fast compared with a sum, even if all elements are infinite. */
 #define SCAN(type, swap)                                                                \
     for (ptrdiff_t i = 0; i < n; i++) {                                                 \
         type bits;                                                                      \
@@ -47,7 +47,7 @@ static inline Extremes extremes_of(int digits, double least, double largest) {
         bits = (swap) & (type)((type)-1 >> 1);                                          \
         found |= ((type)(bits - 1) < tinies) | ((type)(bits - large) < larges);         \
     }
-#if defined(__clang__) /* optimises all functions of a unit in the same way */
+#if defined(__clang__) /* cannot optimise a single function differently */
 #define VECTORISED
 #else
 #define VECTORISED __attribute__((optimize("O3")))

@@ -1,23 +1,23 @@
-"""Prefetches of the elements of a later window, in the order of memory: tap by tap, a block of lanes at a time."""
+"""Prefetches a later window's elements in memory order: tap by tap, a block of lanes at a time."""
 from .element cimport elem_t
 from .job cimport fetch
 
 cdef enum:
     AHEAD = 512  # minimum prefetch distance in bytes
-    # Bytes of elements from which on loops prefetch. Where the L3 cache holds the elements, prefetches of adjacent
+    # Minimum bytes of elements for which loops prefetch. Where the L3 cache holds the elements, prefetches of adjacent
     # lanes take 1.1 to 1.7 times as long (Zen 3).
     DISTANT = 8 << 20
     BEYOND = 15 << 20
 
 cdef struct Fetches:
-    const Py_ssize_t* offset       # of the taps that are prefetched,
-    Py_ssize_t n                   # and their number
+    const Py_ssize_t* offset       # offsets of the taps that are prefetched
+    Py_ssize_t n                   # number of these taps
     Py_ssize_t lanes, ahead        # lanes of a tap, and the distance of prefetches
     Py_ssize_t tap, lane           # position of the next prefetch
 
 
 cdef inline Py_ssize_t distance_ahead(Py_ssize_t step) noexcept nogil:
-    """The distance of prefetches, in elements, for windows at this distance from each other."""
+    """The prefetch distance in elements, for windows that are `step` elements apart."""
     return step * max(1, AHEAD // max(1, step * <Py_ssize_t> sizeof(elem_t)))
 
 

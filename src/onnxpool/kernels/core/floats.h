@@ -68,7 +68,7 @@ static inline int exceptions_raised(void) { return fetestexcept(FE_ALL_EXCEPT); 
 static inline void clear_exceptions(void) { feclearexcept(FE_ALL_EXCEPT); }
 #endif
 
-/* Add exceptions to those of other threads. */
+/* Adds this thread's exceptions to the exceptions of all threads. */
 static inline void gather_exceptions(int *all, int raised) {
     if (raised)
         __atomic_fetch_or(all, raised, __ATOMIC_RELAXED);

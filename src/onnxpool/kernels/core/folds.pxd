@@ -4,9 +4,8 @@ Sums are aligned binary trees. A leaf of LANES registers is joined to one regist
 neighbouring places. Places before and after the taps are identities. The largest tap is found in any order. Only if it
 is a zero or a NaN are the taps searched: for the first zero, or the last NaN.
 
-Against trees that are computed level by level, for rows or for transposed channels, this takes 0.2 to 0.6 of the time
-for maxima, and 0.4 to 0.9 for sums (Zen 3; windows of 256 to 5000 taps of each dtype), for 2.6 kB in each unit of
-`passes`."""
+Compared with trees that are computed level by level, for rows or for transposed channels, maxima are 1.7x to 5x faster,
+and sums 1.1x to 2.5x (Zen 3; windows of 256 to 5000 taps, each dtype). This takes 2.6 kB in each unit of `passes`."""
 from libc.string cimport memcpy, memset
 
 from .element cimport (
@@ -30,7 +29,7 @@ from .job cimport Rule
 
 cdef enum:
     LEAF = LANES * LANES  # places
-    LEVELS = 60           # more than the number of leaves of a window has bits
+    LEVELS = 60           # more bits than a window's number of leaves can have
 
 ctypedef fused place_t:
     elem_t
@@ -45,7 +44,7 @@ cdef inline vec_t load_places(const place_t* x, const Rule* rule) noexcept nogil
 
 
 cdef inline vec_t load_some(const place_t* x, Py_ssize_t skipped, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """A register of n places after some that are skipped."""
+    """A register with n places after `skipped` ones."""
     cdef place_t[LANES] places
     memset(<place_t*> places, 0, LANES * sizeof(place_t))
     memcpy(places + skipped, x, n * sizeof(place_t))
@@ -76,7 +75,7 @@ cdef inline vec_t total_of_leaf(const place_t* x, const Rule* rule) noexcept nog
 
 
 cdef inline vec_t total_of_part(const place_t* x, Py_ssize_t skipped, Py_ssize_t n, const Rule* rule) noexcept nogil:
-    """The total of a leaf of n places after some that are skipped."""
+    """The total of a leaf with n places after `skipped` ones."""
     cdef vec_t[LANES] v
     cdef Py_ssize_t i, some, left
     for i in range(LANES):
@@ -101,7 +100,7 @@ cdef inline void plant(vec_t* stack, Py_ssize_t leaves, vec_t part) noexcept nog
 
 cdef inline acc_t sum_adjacent(const place_t* x, Py_ssize_t skipped, Py_ssize_t taps,
                                const Rule* rule) noexcept nogil:
-    """The tree over adjacent taps, after places that are skipped."""
+    """The total of the tree over adjacent taps, after `skipped` places."""
     cdef vec_t[LEVELS] stack
     cdef vec_t total
     cdef Py_ssize_t leaves = 0, n
@@ -143,7 +142,7 @@ cdef inline acc_t largest_adjacent(const place_t* x, Py_ssize_t taps, const Rule
 
 cdef inline acc_t reduce_adjacent(const place_t* x, Py_ssize_t skipped, Py_ssize_t taps,
                                   const Rule* shared) noexcept nogil:
-    """Reduce adjacent taps, after places that are skipped."""
+    """Reduce adjacent taps, after `skipped` places."""
     cdef Rule rule = shared[0]  # a copy in registers
     if IDEMPOTENT:
         return largest_adjacent(x, taps, &rule)

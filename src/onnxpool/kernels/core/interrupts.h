@@ -1,10 +1,10 @@
 /* Signals during a long call: between tasks, once per INTERVAL, the calling thread lets Python run its signal handlers.
  *
- * If a handler raises, as that of Ctrl-C does, the remaining tasks are skipped. Python runs handlers only in its main
- * thread. On Linux, no other thread waits for the GIL here; elsewhere the main thread cannot be told from others.
+ * If a handler raises, as the one for Ctrl-C does, the remaining tasks are skipped. Python runs handlers only in its
+ * main thread. On Linux, no other thread waits for the GIL here; elsewhere, the main thread cannot be told from others.
  *
- * A handler may fork. The child has only the calling thread, which would wait at the end of a parallel region for the
- * others. There it leaves the region by a jump instead, and the call starts again, single-threaded.
+ * A handler may fork. The child has only the calling thread, which would wait forever for the other threads at the end
+ * of a parallel region. It leaves the region by a jump instead, and the call starts again, single-threaded.
  */
 #ifndef ONNXPOOL_INTERRUPTS_H
 #define ONNXPOOL_INTERRUPTS_H
@@ -30,7 +30,7 @@ typedef jmp_buf Escape;
 #define take_escape(escape) longjmp(escape, 1)
 #else
 typedef sigjmp_buf Escape;
-#define set_escape(escape) sigsetjmp(escape, 0) /* the mask of signals is that of the handler's end */
+#define set_escape(escape) sigsetjmp(escape, 0) /* the signal mask stays as the handler left it */
 #define take_escape(escape) siglongjmp(escape, 1)
 #endif
 
@@ -95,7 +95,7 @@ static inline int interrupted(Interrupts *state) {
     return state->raised;
 }
 
-/* Run parallel regions. Returns 0 if that ended in a forked child, where the work has to start again on this thread. */
+/* Runs parallel regions. Returns 0 if a forked child left them, where the work must start again on this thread. */
 static inline int run_together(void (*run)(void *), void *work, Interrupts *state) {
     Escape escape;
     if (!state) { /* no handler runs */

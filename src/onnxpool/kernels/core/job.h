@@ -7,7 +7,7 @@
 
 #include "shared_constants.h"
 
-/* The bytes of scratch memory that stand for more than any machine has. A multiple for each thread does not overflow. */
+/* A size of scratch memory that means more than any machine has. Its product with a thread count does not overflow. */
 static const ptrdiff_t ONNXPOOL_TOO_LARGE = (ptrdiff_t)1 << (sizeof(ptrdiff_t) > 4 ? 54 : 27);
 
 /* The windows along one axis. */
@@ -36,7 +36,7 @@ __extension__ typedef __int128 wide_int; /* attributes may take 64 bits, and the
 typedef int64_t wide_int;
 #endif
 
-/* The places that so many windows read, with those in the padding between them; at most FARTHEST. */
+/* The number of places that `windows` neighbours span, including places in the padding; at most FARTHEST. */
 static const ptrdiff_t ONNXPOOL_FARTHEST = PTRDIFF_MAX / 2;
 static inline ptrdiff_t padded(const Axis *a, ptrdiff_t windows) {
     if (!a->wide)
@@ -63,12 +63,12 @@ static inline int touch(const Axis *a, ptrdiff_t begin, ptrdiff_t end) {
     return !a->wide && begin * a->stride + a->span > a->pad && (end - 1) * a->stride < a->size + a->pad;
 }
 
-/* Those windows of [begin, end) that do not. */
+/* The windows of [begin, end) that touch the array. */
 static __attribute__((noinline, unused)) void touching_of(const Axis *a, ptrdiff_t begin, ptrdiff_t end, ptrdiff_t *low,
                                                   ptrdiff_t *high) {
     *low = begin, *high = end;
     const wide_int before = (wide_int)a->pad - (wide_int)(a->kernel - 1) * a->dilation;
-    const wide_int behind = (wide_int)a->pad + a->size; /* of a part, all windows may lie behind the array */
+    const wide_int behind = (wide_int)a->pad + a->size; /* all windows of a part may lie behind the array */
     const uint64_t stride = (uint64_t)a->stride, first = before > 0 ? ((uint64_t)before - 1) / stride + 1 : 0;
     const uint64_t last = behind > 0 ? ((uint64_t)behind - 1) / stride + 1 : 0;
     if (first > (uint64_t)begin)
@@ -77,8 +77,8 @@ static __attribute__((noinline, unused)) void touching_of(const Axis *a, ptrdiff
         *high = (ptrdiff_t)last > *low ? (ptrdiff_t)last : *low;
 }
 
-/* The number of taps less than a distance after the first one, in two widths. The wide one bisects, because
- * divisions of 128 bits call a function of the compiler's library, which clang does not link on Windows. */
+/* The number of taps that lie less than a distance after the first tap, in two widths. The wide version bisects,
+ * because 128-bit divisions call a function of the compiler's library, which clang does not link on Windows. */
 static inline int64_t narrow_taps_before(int64_t distance, const Axis *a) {
     if (distance <= 0)
         return 0;
@@ -99,8 +99,8 @@ static inline int64_t wide_taps_before(wide_int distance, const Axis *a) {
     return least;
 }
 
-/* A window that may overhang the input. One formula in two widths, because 128-bit arithmetic is slow and long, and only
- * axes with huge attributes need it. */
+/* A window that may overhang the input. One formula in two widths, because 128-bit arithmetic is slow and long, and
+ * only axes with huge attributes need it. */
 #define BORDER(window_at_border, taps_before, number)                                                       \
     static inline Window window_at_border(const Axis *a, ptrdiff_t w) {                                     \
         const number place = (number)w * a->stride - a->pad, end = a->size - place;                         \
@@ -134,7 +134,7 @@ typedef struct {
     Window window;                             /* the first one */
 } Run;
 
-/* The windows of [w, end), all at a border, before a tap enters or leaves the array or the padding that counts. */
+/* How many windows of [w, end), all at a border, come before a tap enters or leaves the array or counted padding. */
 static inline ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const Window *window) {
     const int64_t place = (int64_t)w * a->stride - a->pad, taps = window->skipped + window->taps;
     int64_t distance = a->size - place - (taps - 1) * a->dilation;
@@ -150,15 +150,15 @@ static inline ptrdiff_t alike(const Axis *a, ptrdiff_t w, ptrdiff_t end, const W
     return n < end - w ? (ptrdiff_t)n : end - w;
 }
 
-/* The windows of [w, end) that lie before the array, or behind it. The first one has no taps. */
+/* How many windows from w on lie before the array, or behind it. Window w has no taps. */
 static inline ptrdiff_t outside(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
     const int64_t place = (int64_t)w * a->stride - a->pad, behind = place + a->span;
     const int64_t n = behind <= 0 ? -behind / a->stride + 1 : place >= a->size ? end - w : 1; /* 1: between two taps */
     return n < end - w ? (ptrdiff_t)n : end - w;
 }
 
-/* Windows at a border. Several are alike if taps are further apart than windows, or if they lie in the padding, where
- * their divisors, which may differ, do not matter. */
+/* Windows at a border. Several are alike if taps are further apart than windows, or if the windows lie in the padding,
+ * where their divisors may differ but do not matter. */
 static __attribute__((noinline)) Run border_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
     Run run = {1, a->wide ? wide_window_at(a, w) : narrow_window_at(a, w)};
     if (!a->wide && !run.window.taps)
@@ -168,39 +168,40 @@ static __attribute__((noinline)) Run border_at(const Axis *a, ptrdiff_t w, ptrdi
     return run;
 }
 
-/* The rest of the interior, or windows at a border. */
+/* The remainder of the interior, or windows at a border. */
 static inline Run run_at(const Axis *a, ptrdiff_t w, ptrdiff_t end) {
     const ptrdiff_t last = end < a->end ? end : a->end;
     return a->begin <= w && w < last ? (Run){last - w, interior_window_at(a, w)} : border_at(a, w, end);
 }
 
-/* How elements become signed integers of the same order, or of the reverse order for minima: if an element is negative as
- * an integer, the bits of the mask are flipped; then the other bits are flipped; then the shift is subtracted, which moves
- * the least integers, those of NaNs, to the top. Each pattern is repeated to fill 64 bits. The bits of `truth` are set for
- * bools, of which any byte but 0 is true. `infinity` has the bits of the float, if larger magnitudes become the same NaN. */
+/* How elements become signed integers in the same order, or in reverse order for minima. If an element is negative as
+ * an integer, the bits in `mask` are flipped. Then the bits in `flip` are flipped. Then `shift` is subtracted, which
+ * moves the least integers, the NaNs, to the top. Each pattern is repeated to fill 64 bits. `truth` has all bits set
+ * for bools, of which any byte but 0 is true. `infinity` has the bits of infinity, if larger magnitudes become the same
+ * NaN. */
 typedef struct {
     uint64_t mask, flip, shift, truth, infinity;
 } Order;
 
-/* Parameters of quantised means. If integers are summed, the bias is that of all taps, and the range is relative to the
- * zero point. */
+/* Parameters of quantised means. If integers are summed, `bias` is the sum of the zero points of all taps, and the
+ * range is relative to the zero point. */
 typedef struct {
     int64_t bias;                              /* the zero point of x */
-    float scale, y_scale;                      /* the value of one unit of the sum, in units of y or real */
+    float scale, y_scale;                      /* the value of one unit of the sum, in units of y or as a real number */
     float lowest, highest;                     /* the range of y */
     int zero;                                  /* the zero point of y */
 } Scales;
 
 /* Parameters of a reduction. */
 typedef struct {
-    double p;                                  /* order of the norm, or its negative if NaNs are left out */
-    int divides;                               /* whether totals are divided, as those of a mean */
+    double p;                                  /* order of the norm, or its negative if NaNs are skipped */
+    int divides;                               /* whether totals are divided, as in means */
     double low, high;                          /* the safe range of totals */
     Order order;                               /* of extrema */
-    uint64_t most;                             /* the bits of their largest magnitude, if they have indices */
+    uint64_t most;                             /* the bits of the largest magnitude, if extrema have indices */
     uint64_t counted, left_out;                /* what numbers and NaNs add to the count of a mean, as bits of a float */
     int is_other;                              /* whether int16 stands for uint16, or float16 for bfloat16 */
-    int few;                                   /* whether means of integers have few taps, and are rounded in fewer steps */
+    int few;                                   /* whether means of integers have few taps, so that rounding takes fewer steps */
     int careful;                               /* whether quotients must be computed by division */
     Scales scales;                             /* of quantised means, for each call */
 } Rule;
@@ -214,11 +215,11 @@ typedef struct {
     ptrdiff_t outer[ONNXPOOL_MOST_AXES], axis[ONNXPOOL_MOST_AXES];
 } Array;
 
-/* A tile: a part of the result, and the elements that it is computed from. Loops reduce one of its items after the other. */
+/* A tile: a part of the result, and the elements that it is computed from. Loops reduce its items one after another. */
 typedef struct {
     const Axis *axis;
     int rank;
-    int joined;                                /* trailing axes that are one in the order of sums, with gaps between */
+    int joined;                                /* trailing axes with gaps between them that sums treat as one axis */
     ptrdiff_t items, lanes;                    /* lanes are adjacent at each place */
     ptrdiff_t all_lanes, most_lanes;           /* lanes of the job, and of its largest tile */
     const char *x;                             /* the element of the first item at place 0 of all axes */
@@ -234,11 +235,11 @@ typedef struct {
     const ptrdiff_t *pace;                     /* index stride of each axis */
     int64_t base, base_item, base_lane;        /* index of the first element; index strides of items and lanes */
     const Array *strided;                      /* the strides of x, if loops themselves copy elements; else NULL */
-    ptrdiff_t far;                             /* bytes of elements that loops may prefetch, as no core's own cache holds them; or 0 */
-    /* Where several threads share a tile: the share of this call, out of `shares`; or `shares` itself, for the call that
-     * joins the totals of all shares and finishes them. Without a sharing, `shares` is 0. */
+    ptrdiff_t far;                             /* bytes of elements, if a core's own caches do not hold them; or 0 */
+    /* If several threads share a tile, the number of this call's share, below `shares`. The call that joins the totals
+     * of all shares and finishes them has the number `shares`. If the tile is not shared, `shares` is 0. */
     int share, shares;
-    char *totals;                              /* `part_bytes` for each part of each item, of which there are at most `parts` */
+    char *totals;                              /* `part_bytes` for each part of each item, which has at most `parts` */
     ptrdiff_t parts, part_bytes;
 } Tile;
 
@@ -246,8 +247,8 @@ static inline int bits_of(ptrdiff_t n) { return 64 - __builtin_clzll((unsigned l
 static inline ptrdiff_t ceil_div(ptrdiff_t a, ptrdiff_t b) { return (a + b - 1) / b; }
 static inline ptrdiff_t round_up(ptrdiff_t n, ptrdiff_t unit) { return ceil_div(n, unit) * unit; }
 
-/* The bytes of the totals of a part: accumulators for all lanes, another row of few lanes, and what a register may read
- * after them. */
+/* The bytes that a part's totals take: accumulators for all lanes, another row of few lanes, and what a register may
+ * read after them. */
 static inline ptrdiff_t part_bytes_of(ptrdiff_t lanes, ptrdiff_t acc_bytes) {
     return acc_bytes * round_up(lanes, 64 / acc_bytes) + 2 * ONNXPOOL_FULL_ROW;
 }

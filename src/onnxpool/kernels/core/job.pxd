@@ -79,7 +79,7 @@ cdef extern from "job.h" nogil:
     ctypedef void (*Loops)(Tile* tile) noexcept
     ctypedef Py_ssize_t (*Scratch)(const Tile* tile) noexcept
 
-cdef extern from "shared_constants.h" nogil:  # made of constants.py
+cdef extern from "shared_constants.h" nogil:  # the build writes it from constants.py
     enum:
         CACHE_LINE "ONNXPOOL_CACHE_LINE"
         FEW "ONNXPOOL_FEW"

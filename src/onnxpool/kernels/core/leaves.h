@@ -1,12 +1,13 @@
 /* leaf_t: the registers in which `whole` reduces up to 8 rows to one. A leaf has the lanes of two registers of
- * accumulators. Sums of MOST_WORDS bytes fit into 16 bits, so a single register holds those, in any order (WORDS). */
+ * accumulators. WORDS: a leaf of bytes is a single register of 16-bit sums, which can hold MOST_WORDS bytes each and
+ * are added in any order. */
 #ifndef ONNXPOOL_LEAVES_H
 #define ONNXPOOL_LEAVES_H
 
 #include "element.h"
 #include "shared_constants.h"
 
-/* A row of few lanes, in bytes and in accumulators; and how many of these are reduced together. */
+/* The length of a row of few lanes, in bytes and in accumulators; and how many accumulators are reduced together. */
 enum { ROW = ONNXPOOL_FULL_ROW, FULL = ROW / sizeof(acc_t), PART = FULL > LANES ? 2 * LANES : LANES };
 
 #if defined(REDUCTION_quantised_mean) && !defined(REDUCTION_long_quantised_mean) && defined(widen_to_words)
@@ -73,8 +74,8 @@ INLINE leaf_t leaf_merge(leaf_t earlier, leaf_t later) {
 INLINE void leaf_widen(vec_t *first, vec_t *second, leaf_t leaf) { *first = leaf.first, *second = leaf.second; }
 #endif
 
-/* ---- The values of a row joined: the first half with the second half, until one is left. Here for as many rows as a
- * register has lanes, of a register each. The result has the rows in order. */
+/* ---- Joins the values of a row: the first half with the second half, until one is left. This takes as many rows as a
+ * register has lanes, each in a register. The result is a register with one total per row, in order. */
 #if !defined(REDUCTION_wide) && !defined(PAIRS) && !(defined(REDUCTION_max) && (defined(OF_INTEGERS) || defined(OF_HALVES)))
 enum { FOLDS = 1 };
 #define EACH2(place, half, q) place(half, q), place(half, (q) + 1)
@@ -93,7 +94,8 @@ enum { FOLDS = 1 };
 #else
 #define EACH EACH_OF(EACH2, EACH4)
 #endif
-/* Where two registers have blocks of two halves: the places of all first halves, alternately from either register. */
+/* Two registers consist of blocks with two halves each. These are the places of all first halves, and of all second
+ * halves, alternately from either register. */
 #define FIRSTS(half, q) (q) / (2 * (half)) * 2 * (half) + (q) % (half) + (q) / (half) % 2 * LANES
 #define SECONDS(half, q) FIRSTS(half, q) + (half)
 #define FOLD(half)                                                              \

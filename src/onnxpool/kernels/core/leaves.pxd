@@ -10,11 +10,11 @@ cdef extern from "leaves.h" nogil:
     leaf_t leaf_merge(leaf_t earlier, leaf_t later) noexcept
     void leaf_widen(vec_t* first, vec_t* second, leaf_t leaf) noexcept
     enum:
-        ROW      # bytes of the accumulators of a row of few lanes,
-        FULL     # and their number
-        PART     # how many of these are reduced together: two registers, or one that holds all of them
-        WORDS       # whether the order of rows does not matter,
-        MOST_WORDS  # and a leaf has at most so many
+        ROW      # length of a row of few lanes, in bytes of accumulators
+        FULL     # the same length, as a number of accumulators
+        PART     # accumulators that are reduced together: two registers, or one that holds all of them
+        WORDS       # whether a leaf is a register of 16-bit sums, whose order does not matter
+        MOST_WORDS  # maximum number of rows of such a leaf
         FOLDS       # whether `fold_lanes` can join the values of rows
     void fold_lanes(vec_t* v) noexcept
     acc_t sum_line(const elem_t* x, Py_ssize_t n) noexcept
@@ -80,7 +80,7 @@ cdef inline void load_rows(rows_t* v, int level, const elem_t* x, Py_ssize_t str
 
 
 cdef inline void load_part(part_t* v, int level, const elem_t* x, Py_ssize_t stride, const Rule* rule) noexcept nogil:
-    """Like `load_rows`, for a part."""
+    """Load 2 ** level rows, and reduce them to a part."""
     cdef leaf_t leaf
     if part_t is Pair:
         load_rows(&leaf, level, x, stride, 2 * LANES, rule)
@@ -90,7 +90,7 @@ cdef inline void load_part(part_t* v, int level, const elem_t* x, Py_ssize_t str
 
 
 cdef inline void reduce_part(part_t* v, int level, const elem_t* x, Py_ssize_t stride, const Rule* rule) noexcept nogil:
-    """Reduce 2 ** level rows as a tree, whose leaves have MOST_LEVEL."""
+    """Reduce 2 ** level rows as a tree, whose leaves have 2 ** MOST_LEVEL rows."""
     cdef part_t[LEVELS] stack
     cdef part_t part  # in registers
     cdef Py_ssize_t i
@@ -108,7 +108,7 @@ cdef inline void reduce_part(part_t* v, int level, const elem_t* x, Py_ssize_t s
 
 
 cdef inline void put_before(part_t* v, bint* begun, const part_t* part) noexcept nogil:
-    """v = part, joined with v as the later operand if `begun`."""
+    """Set v to `part`, or join it with `part` as the earlier operand if `begun`."""
     cdef part_t later = v[0]
     v[0] = part[0]
     if begun[0]:
@@ -118,7 +118,7 @@ cdef inline void put_before(part_t* v, bint* begun, const part_t* part) noexcept
 
 cdef inline bint reduce_few(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
                             const Rule* rule) noexcept nogil:
-    """Like `reduce_rows`, for the last rows % 8 of them. Return whether v holds a value then."""
+    """Reduce the last rows % 8 of some rows like `reduce_rows`. Return whether v then holds a value."""
     cdef part_t four, two, one
     if rows & 4:
         load_part(&four, 2, x, stride, rule)
@@ -138,8 +138,8 @@ cdef inline bint reduce_few(part_t* v, bint begun, const elem_t* x, Py_ssize_t r
 
 cdef inline void reduce_rows(part_t* v, bint begun, const elem_t* x, Py_ssize_t rows, Py_ssize_t stride,
                              const Rule* rule) noexcept nogil:
-    """Reduce rows, followed by the one that v holds if `begun`. The parts of the tree are loaded in memory order, and
-    joined from the last one on."""
+    """Reduce rows. If `begun`, v already holds the value that follows them. The parts of the tree are loaded in memory
+    order, and joined from the last one backwards."""
     cdef part_t[LEVELS] large
     cdef int level, top = MOST_LEVEL
     while rows >> (top + 1):

@@ -1,11 +1,10 @@
 """Lines: the elements that windows read along the last axis, for one tap of each other axis.
 
 A line is loaded once for all windows of a row of results. It is copied to scratch memory as accumulators, with
-identities in place of the padding. There, places whose distance is a multiple of `modulus`, the distance between
-windows, are adjacent: they form a phase of the line. The values of all windows and lanes are therefore contiguous, at a
-fixed offset for each tap. Only phases that contain taps are stored. Short lines of several items are loaded one after
-the other. A box is one tap of each axis except the last two. Lines along the second-to-last axis are kept in a ring
-until the box changes.
+identities in place of the padding. The copy is ordered by phases: places whose distance is a multiple of `modulus`, the
+distance between windows, are adjacent. Each tap therefore reads the values of all windows and lanes as one contiguous
+run. Only phases that contain taps are stored. Short lines of several items are loaded one after another. A box is one
+tap of each axis except the last two. Lines along the second-to-last axis are kept in a ring until the box changes.
 """
 from libc.stdint cimport int64_t
 
@@ -41,24 +40,24 @@ cdef struct Phase:
 
 cdef struct Lines:
     const Tile* tile
-    # The windows of the last axis, and how the lines of a group of items are loaded, one after the other.
+    # The windows of the last axis, and how a group of items has its lines loaded, one after another.
     Py_ssize_t windows, values           # number of windows; length of a row, with unused values between items
-    Py_ssize_t most, group, pitch        # maximum items of a group, items of this one; values from item to item
+    Py_ssize_t most, group, pitch        # maximum items of a group, items of this group; values from item to item
     Py_ssize_t room, results             # sizes of a loaded row and of a row of results, sufficient for smaller tiles
     Py_ssize_t first, taps               # place of the first tap of the first window; taps of each window
-    Py_ssize_t modulus, phases           # places from window to window; number of phases,
-    Py_ssize_t most_phases               # and the maximum, over smaller tiles as well
-    bint split                           # whether every remainder has a phase, in order, so that
-    Columns columns                      # all phases can be loaded at once
+    Py_ssize_t modulus, phases           # places from window to window; number of phases
+    Py_ssize_t most_phases               # maximum number of phases, over smaller tiles as well
+    bint split                           # whether every remainder has a phase, in order
+    Columns columns                      # if `split`, how all phases are loaded at once
     Py_ssize_t length, phase_pitch       # places of a phase, and accumulators from one to the next
     Phase* phase
-    const elem_t* limit                  # all elements before it may be read, even if they are not needed; or NULL
+    const elem_t* limit                  # all elements before it may be read, needed or not; or NULL
     Py_ssize_t* tap                      # distances of taps in a loaded line
     # The windows of the other axes (at least one), and the lines that they read.
     int outer
     Py_ssize_t[MOST_AXES] at
     double divisor                       # their factor of a mean's divisor
-    Py_ssize_t ring, boxes               # places of the ring; taps of the axes before that of the ring
+    Py_ssize_t ring, boxes               # places of the ring; taps of the axes before the ring's axis
     Py_ssize_t* made                     # the place that each row of the ring holds
     Line* line
     Py_ssize_t n                         # number of lines; 0 if a window is empty
@@ -73,8 +72,8 @@ cdef inline Py_ssize_t gcd(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
 
 
 cdef inline Py_ssize_t calm_windows(const Tile* tile) noexcept nogil:
-    """The maximum number of windows of the last axis for which lines are loaded at once, so that they are not mostly
-    padding. It is the same for smaller tiles, which may have as many windows although this one has more."""
+    """The maximum number of windows of the last axis for which lines are loaded at once, so that lines are not mostly
+    padding. It does not depend on the tile, because scratch memory must also suffice for smaller tiles."""
     cdef const Axis* axis = &tile.axis[tile.rank - 1]
     cdef double room = (4.0 * axis.size + 64 - <double> axis.kernel * axis.dilation) / axis.stride
     return 1 if room < 2 else <Py_ssize_t> min(room, 9e18)
@@ -150,7 +149,7 @@ cdef inline void forget(Lines* lines) noexcept nogil:
 
 
 cdef inline Py_ssize_t places_below(Py_ssize_t place, Py_ssize_t first, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
-    """The number of n places, `step` apart from `first` on, that are below `place`."""
+    """How many of n places lie below `place`. They start at `first` and are `step` apart."""
     return max(0, min(n, (place - first + step - 1) // step if place > first else 0))
 
 
@@ -293,7 +292,7 @@ cdef inline void load_places(const Lines* lines, const elem_t* x, Py_ssize_t ste
 
 cdef inline void load_line_split(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
                                  seen_t* seen) noexcept nogil:
-    """Like `load_split`, for rows of one tap."""
+    """Call `load_split` for rows of one tap."""
     if c.split == 2:
         load_groups(<Woven*> NULL, c, x, y, rows, 1, 0, seen)
     elif c.split == 3:
@@ -316,7 +315,7 @@ cdef inline void load_line(const Lines* lines, const elem_t* x, acc_t* y, seen_t
         return
     for i in range(lines.phases):
         phase = lines.phase[i]
-        for item in range(lines.group):  # in order, because the end of one may overlap the next
+        for item in range(lines.group):  # in order, because a row's end may overlap the next row
             to = y + i * lines.phase_pitch + item * lines.pitch
             fill_row(to, phase.low * tile.lanes)
             if phase.low < phase.high:  # otherwise, x may lie far outside the array

@@ -1,6 +1,6 @@
 /* The elements of loops/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of
- * bytes. element.h includes this. A total is a value and a place. Maxima have a total order: first NaNs, then the greater
- * value, then the smaller place. Sums have no place, and their order is that of their taps.
+ * bytes. element.h includes this. A total is a value and a place. Maxima have a total order: first NaNs, then the
+ * greater value, then the smaller place. Sums have no place, and taps are added in order.
  */
 #ifndef ONNXPOOL_ORDERED_H
 #define ONNXPOOL_ORDERED_H
@@ -46,9 +46,9 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     *first = dequantise(even_of(read_pairs(x)), rule);
     *second = dequantise(odd_of(read_pairs(x)), rule);
 }
-/* The zero point is added before rounding, as in onnxruntime. The mean of no elements is the real 0. Values are clamped
- * before they are rounded. This changes no result, and leaves numbers small enough for an addition to round them. A NaN
- * becomes the byte 0. */
+/* The zero point is added before rounding, as in onnxruntime. The mean of no elements is the zero point. Clamping
+ * before rounding changes no result, and leaves numbers small enough for an addition to round them. A NaN becomes the
+ * byte 0. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)inverse;
     const vec_t zero = (vec_t){0} + (float)rule->scales.zero;
@@ -77,8 +77,8 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
     total->value = vec_merge(total->value, value);
 }
 
-/* ---- Extrema. Minima are the maxima of numbers with the other sign, or of integers with all bits flipped. NaNs keep
- * their bits: those that the processor made quiet are restored. */
+/* ---- Extrema. Minima are the maxima of negated numbers, or of integers with all bits flipped. NaNs keep their bits:
+ * `narrow_bits` restores NaNs that the processor made quiet. */
 #else
 enum { PLACES = 1 };
 enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
@@ -88,13 +88,13 @@ INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
 INLINE vec_t masked(vec_t v, const Rule *rule) {
     return v ^ ((v >> (8 * sizeof(acc_t) - 1)) & (vec_t)repeated(rule->order.mask));
 }
-#if defined(OF_64_BITS) /* the elements may be those of datetimes, which have a NaN */
+#if defined(OF_64_BITS) /* elements may be datetimes, whose NaT counts as a NaN */
 #define SHIFT(rule) repeated((rule)->order.shift)
 #else
 #define SHIFT(rule) ((pattern_t){0})
 #endif
-/* With a mask, the elements are those of floats whose NaNs are left out: NaNs have the least key, and both zeros that of 0.
- * Integers have no mask. The branch saves them up to a third of the time. */
+/* With a mask, elements are floats whose NaNs are skipped: NaNs have the least key, and -0 has the key of 0. Integers
+ * have no mask, and the branch saves up to a third of their time. */
 INLINE vec_t vec_key(vec_t v, const Rule *rule) {
     if (!rule->order.mask)
         return (vec_t)((pattern_t)flipped(vec_truth(v, rule), rule) - SHIFT(rule));

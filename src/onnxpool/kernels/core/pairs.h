@@ -1,7 +1,7 @@
-/* Accumulators that are pairs of floats in adjacent lanes: a sum, and the number of its elements. A register of pairs is
- * added as one of floats. element.h includes this. Counts are given as bits.
+/* Accumulators that are pairs of floats in adjacent lanes: a sum, and the number of its elements. Registers of pairs
+ * are added like registers of floats. element.h includes this. Counts are passed as the bits of a float.
  *   firsts_write   writes the first number of each pair
- *   with_counts    elements and the count of one
+ *   with_counts    elements, each with the count of one element
  *   beside         a value and a count
  *   counts_of      the second number of each pair, in the place of the first
  *   nans           all bits of a pair are set if its element is a NaN
@@ -25,7 +25,7 @@ INLINE acc_t acc_of(double value) {
 }
 INLINE vec_t vec_repeat(acc_t value) { return (vec_t)((lane_bits_t){0} + value); }
 
-/* The bits of each element, before zeros. */
+/* The bits of each element, with zeros in place of its count. */
 INLINE pattern_t firsts_read(const elem_t *x, const Rule *rule) {
 #if defined(OF_HALVES)
     return uint32_to_uint64((half_uint32_v)widen_few(x, rule->is_other));

@@ -28,16 +28,16 @@ from .job cimport FEW, Rule, fetch, round_up
 from .rows cimport Columns, fill_row
 
 cdef enum:
-    MOST_VALUES = 256     # values of a group at most: four registers of 64 bytes, with elements of one byte
+    MOST_VALUES = 256     # maximum values of a group: four registers of 64 bytes, with elements of one byte
 
 cdef struct Triple:
     vec_t a, b, c
 
 cdef struct Edges:
-    # What surrounds the elements of a row: identities in the first and in the last vector of each phase, and beyond.
+    # Identities around the elements of a row: in the first and last vector of each phase, and outside them.
     Py_ssize_t values, before, after     # values of whole vectors that hold elements; identities before and after them
-    bint head, tail                      # whether the first vector, and a later last one, also hold identities
-    vec_t[4] first, last                 # and which lanes hold elements
+    bint head, tail                      # whether the first vector, or another last vector, also holds identities
+    vec_t[4] first, last                 # which lanes of these vectors hold elements
 
 cdef struct Groups:
     # Groups of a row, as they are loaded.
@@ -147,7 +147,7 @@ cdef inline void write_phases(acc_t* y, group_t* v, Py_ssize_t phase, Py_ssize_t
 
 cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, acc_t* y, Py_ssize_t rows,
                           Py_ssize_t taps, Py_ssize_t joined, const Edges* edges, seen_t* seen) noexcept nogil:
-    """Load groups of rows, all of whose elements may be read."""
+    """Load groups from rows whose elements may all be read."""
     cdef seen_t part = seen_nothing()  # these are copies in registers, which stores cannot change
     cdef const elem_t* x = run.x
     cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, phase = c.phase, pitch = c.pitch, step = c.step
@@ -174,8 +174,8 @@ cdef inline void load_run(group_t* unused, const Columns* c, const Groups* run, 
 
 cdef inline void load_groups(group_t* unused, const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows,
                              Py_ssize_t taps, Py_ssize_t joined, seen_t* seen) noexcept nogil:
-    """Like `load_columns`. Loads before and after a row read elements of other rows. Where there are none, the first
-    and the last group of a row are gathered. Rows are written in order, because one may overlap the next."""
+    """Load rows like `load_columns`. Loads before and after a row read elements of other rows. If there is no other
+    row, the first or last group is gathered. Rows are written in order, because a row may overlap the next."""
     cdef elem_t[FEW * MOST_VALUES] values
     cdef Py_ssize_t phases = phases_of(unused), block = phases * LANES, n = c.pieces * c.n
     cdef Py_ssize_t begin = c.left // block * LANES, end = round_up(c.left + n, block) // phases

@@ -1,6 +1,5 @@
-/* Lanes that are picked from any lanes of two registers. `picks_of` lists them: those of the second register follow
- * those of the first one. `vec_replace` is the same where all lanes that are picked from the first register keep their
- * places. */
+/* Picks any lanes of two registers. `picks_of` takes the numbers of the lanes, which go on from the first register to
+ * the second. `vec_replace` picks too, but needs lanes of the first register to keep their places. */
 #ifndef ONNXPOOL_PICKS_H
 #define ONNXPOOL_PICKS_H
 
@@ -9,7 +8,7 @@
 #define COLD static __attribute__((noinline, cold)) /* optimised for size */
 
 #if defined(__AVX512BW__)
-/* Bytes are picked as halves of words: those at even places, and those at odd ones. */
+/* Bytes are picked as halves of words: first for even places, then for odd places. */
 typedef struct { __m512i lanes, odd, halves, odd_halves; } picks_t;
 INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) {
     const __m512i a = (__m512i)first, b = (__m512i)second;
@@ -41,7 +40,7 @@ COLD void picks_of(picks_t *picks, const uint8_t *from) {
 }
 
 #elif defined(__AVX2__)
-/* Lanes of 32 bits are picked from each register, and smaller ones from each half of each register. */
+/* Lanes of 32 bits are picked from each register, smaller lanes from each half of each register. */
 typedef struct { __m256i halves[4], lanes, is_second; } picks_t;
 INLINE __m256i picked_halves(__m256i v, const __m256i *halves) {
     const __m256i low = _mm256_permute4x64_epi64(v, 0x44), high = _mm256_permute4x64_epi64(v, 0xee);
@@ -95,8 +94,9 @@ INLINE vec_t vec_pick(vec_t first, vec_t second, const picks_t *picks) { (void)s
 INLINE void picks_of(picks_t *picks, const uint8_t *from) { (void)picks, (void)from; }
 #endif
 
-/* The lanes of each tap of windows that share no place, from `stride` registers that hold as many of them as fit. The
- * first pick is from the first two registers. Each later one replaces those that are in the next register. */
+/* The picks for each tap of windows that share no place. `stride` registers hold as many windows as fit into one
+ * register of results. The first pick reads the first two registers. Each later pick replaces lanes that are in the
+ * next register. */
 COLD void picks_of_windows(picks_t *picks, ptrdiff_t lanes, ptrdiff_t stride, ptrdiff_t taps) {
     const ptrdiff_t group = (ptrdiff_t)LANES / lanes * lanes;
     uint8_t from[LANES];

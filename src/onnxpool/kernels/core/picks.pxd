@@ -1,4 +1,4 @@
-"""Lanes that are picked from two registers; see picks.h."""
+"""Picks lanes from two registers; see picks.h."""
 from libc.stdint cimport uint8_t
 
 from .element cimport vec_t

@@ -12,11 +12,11 @@ cdef struct Planes:
     RowRun[MOST_RUNS] rows
     int runs
     Py_ssize_t x_row, y_row        # from row to row
-    Py_ssize_t tap, line           # from tap to tap along the row axis, and along the one before it
+    Py_ssize_t tap, line           # from tap to tap along the row axis, and along the axis before it
     # The current run.
     int run
-    Py_ssize_t item, window        # its item, and its window along the first of three axes,
-    Py_ssize_t lines, fresh        # with the number of taps of that, and how many of the last ones are prefetched
+    Py_ssize_t item, window        # its item, and its window along the first of three axes
+    Py_ssize_t lines, fresh        # number of taps of that window, and how many of its last taps are prefetched
     double count
     const elem_t* x                # place 0 and window 0 of the last axis
     elem_t* y

@@ -1,4 +1,5 @@
-/* Powers of magnitudes and their roots, and doubles with a separate exponent, for sums that exceed the range of a double. */
+/* Powers of magnitudes and their roots, and doubles with a separate exponent, for sums that exceed the range of a
+ * double. */
 #ifndef ONNXPOOL_POWERS_H
 #define ONNXPOOL_POWERS_H
 
@@ -9,7 +10,7 @@
 
 #include "vec.h"
 
-/* pow, with the exceptions that floats.h looks at. That of MinGW-w64 computes in x87 registers, which record others. */
+/* pow, with the exceptions that floats.h reads. MinGW-w64's pow records them in the x87 status word instead. */
 static inline double recorded_pow(double base, double p) {
     const double result = pow(base, p);
     volatile double extreme = result < DBL_MIN ? DBL_MIN : DBL_MAX;
@@ -48,7 +49,7 @@ static inline double power_of_two(int64_t exponent) { /* a normal number */
     return power;
 }
 
-/* Unsigned, because values that no window reads may be arbitrary. */
+/* Unsigned arithmetic wraps, and values that no window reads may be arbitrary. */
 static inline int64_t sum_of(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 static inline int64_t difference_of(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
 
@@ -81,7 +82,7 @@ static inline Wide wide_power(double x, double p) {
     if (base.value == 0 || !isfinite(base.value))
         return base;
     if (p != floor(p) || p > 1 << 20) {
-        /* As p is below 2^52, the integer part of p times the exponent is exact. A lost digit would show in the root. */
+        /* p is below 2^52, so the integer part of p times the exponent is exact. The root would show a lost digit. */
         const double part = (p - n) * base.exponent;
         const double fraction = (part - floor(part)) + fma(p - n, base.exponent, -part) + p * log2(base.value);
         return wide(exp2(fraction - floor(fraction)),
@@ -101,7 +102,7 @@ static inline Wide wide_power(double x, double p) {
 /* An exponent for ldexp, clamped far beyond the range of a double. */
 static inline int bounded(int64_t exponent) { return exponent < -5000 ? -5000 : exponent > 5000 ? 5000 : (int)exponent; }
 
-/* value * 2^exponent of a root whose last digits are inexact. These alone do not exceed the largest double. */
+/* value * 2^exponent of a root whose last digits are inexact. Inexact digits alone do not make the result infinite. */
 static inline double scaled_root(double value, int exponent) {
     const double result = ldexp(value, exponent);
     return isinf(result) && !isinf(ldexp(value * (1 - 8 * DBL_EPSILON), exponent)) ? DBL_MAX : result;
@@ -115,7 +116,7 @@ RARE double root(double value, int64_t exponent, double p) {
     value = frexp(value, &shift);
     exponent += shift;
     if (p < SMALL_P) {
-        /* A power of the fraction would underflow. The digits that a logarithm loses are those that the sum has lost. */
+        /* A power of the fraction would underflow. A logarithm loses only digits that the sum has already lost. */
         const double both = ((double)exponent + log2(value)) / p, least = fmax(-5000, fmin(5000, floor(both)));
         return scaled_root(exp2(fmin(1, both - least)), (int)least);
     }

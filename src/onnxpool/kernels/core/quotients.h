@@ -14,8 +14,8 @@ typedef struct {
     uint32_t digit[2 * ONNXPOOL_MOST_AXES + 6];
 } Natural;
 
-/* Binary digits of a quotient, the exponent of the last one, and the sign of the rest: of what follows, compared with
- * nothing and with half a unit of the last digit. */
+/* Binary digits of a quotient, and the exponent of the last digit. `inexact` says whether any digits follow, and the
+ * sign of `beyond_half` compares them with half a unit of the last digit. */
 typedef struct {
     uint64_t digits;
     int exponent, inexact, beyond_half;
@@ -43,7 +43,7 @@ static inline void natural_set(Natural *a, uint64_t high, uint64_t low) {
 
 static inline void natural_scale(Natural *a, uint64_t factor) {
     const uint64_t low = factor & 0xffffffff, high = factor >> 32;
-    uint64_t carry = 0, before = 0; /* of the digit so far; the digit below it, times `high` */
+    uint64_t carry = 0, before = 0; /* into this digit; the digit below it, whose product with `high` belongs here */
     a->digit[a->n] = a->digit[a->n + 1] = 0;
     a->n += 2;
     for (int i = 0; i < a->n; i++) {
@@ -56,7 +56,7 @@ static inline void natural_scale(Natural *a, uint64_t factor) {
     natural_trim(a);
 }
 
-/* Double a number, and add a bit. */
+/* Doubles a number, and adds a bit. */
 static inline void natural_double(Natural *a, uint32_t bit) {
     for (int i = 0; i < a->n; i++) {
         const uint32_t digit = a->digit[i];
@@ -76,7 +76,7 @@ static inline int natural_compare(const Natural *a, const Natural *b) {
     return 0;
 }
 
-/* Subtract b from a, unless it is greater, and return whether it was not. */
+/* Subtracts b from a, unless b is greater. Returns whether it was subtracted. */
 static inline int natural_take(Natural *a, const Natural *b) {
     int64_t borrow = 0;
     if (natural_compare(a, b) < 0)
@@ -99,7 +99,7 @@ static __attribute__((noinline)) Quotient long_quotient(uint64_t high, uint64_t 
     const int apart = natural_length(divisor) - q.exponent;
     if (whole || apart <= 0) {
         rest.n = 0;
-    } else { /* the first bits of the dividend make no digit of the quotient */
+    } else { /* the first bits of the dividend yield no digit of the quotient */
         for (int i = 0; i < apart; i++)
             natural_double(&rest, 0);
         q.exponent = -apart;
@@ -111,14 +111,14 @@ static __attribute__((noinline)) Quotient long_quotient(uint64_t high, uint64_t 
         q.digits = q.digits << 1 | (uint64_t)natural_take(&rest, divisor);
     }
     q.inexact = rest.n > 0;
-    for (int bit = 0; bit < q.exponent; bit++) /* of the dividend, not divided yet */
+    for (int bit = 0; bit < q.exponent; bit++) /* bits of the dividend that are not divided yet */
         q.inexact |= (bit < 64 ? low >> bit : high >> (bit - 64)) & 1;
     natural_double(&rest, 0);
     q.beyond_half = natural_compare(&rest, divisor);
     return q;
 }
 
-/* The same for a divisor of 63 bits, in a few divisions. clang on Windows does not link the function that they call. */
+/* long_quotient for a divisor of 63 bits, in a few divisions, whose function clang on Windows does not link. */
 #if defined(__SIZEOF_INT128__) && !defined(_WIN32)
 enum { HAS_SHORT_QUOTIENTS = 1 };
 __extension__ typedef unsigned __int128 wide_uint;
@@ -145,7 +145,8 @@ static inline Quotient short_quotient(uint64_t high, uint64_t low, uint64_t divi
 }
 #endif
 
-/* A quotient in the nearest float of so many binary digits, with ties to even; `least` is the exponent of the smallest. */
+/* A quotient rounded to the nearest float with that many digits, ties to even; `least` is the smallest float's
+ * exponent. */
 static inline double nearest_float(Quotient q, int digits, int least) {
     int surplus = length_of(q.digits) - digits;
     if (surplus < least - q.exponent)

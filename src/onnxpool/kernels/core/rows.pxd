@@ -1,4 +1,4 @@
-"""Rows of a block of scratch memory: the size that a tile needs, and the loops along rows. Each loop processes many
+"""Rows of a block in scratch memory: the size that a tile needs, and the loops along rows. Each loop processes many
 rows."""
 from libc.string cimport memcpy
 
@@ -35,33 +35,34 @@ cdef enum:
     NEAR = 8192           # bytes of a block that stays in the L1 cache
     AHEAD = 2048          # prefetch distance for rows, in bytes, approximately
     STRIP = 24576         # bytes of a strip
-    PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one,
-    PART = 16384          # and of their accumulators
-    MOST_FRESH = 3        # maximum new taps of windows whose sums are those of the windows before them, changed
+    PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one
+    PART = 16384          # maximum bytes of accumulators for such a piece
+    MOST_FRESH = 3        # maximum new taps of a window whose sum is derived from the window before it
     SLOTS = 4             # kinds of rows whose divisors are kept (along.pxd)
 
 cdef struct Rows:
-    # The rows of a block along one axis, which is not the last: places, or windows once the axis is reduced.
+    # The rows of a block along any axis but the last: places, or windows once the axis is reduced.
     Py_ssize_t begin, n, windows
     bint alone                               # whether windows are reduced one by one, each as a tree of its own
 
 cdef struct Layout:
     # The areas of scratch memory that a tile needs: sizes and positions, in accumulators.
     Rows[MOST_AXES] rows
-    # Axes before `loaded` and `finished` are loaded and finished place by place, others at once. If `finished` is -1,
-    # items are finished at once, too.
+    # Axes before `loaded` are loaded place by place, and axes before `finished` are finished place by place. Other axes
+    # are processed at once. If `finished` is -1, items are finished at once, too.
     int loaded, finished
-    bint even                                # whether the rows of items that are loaded have the same distances
+    bint even                                # whether loaded rows are equally far apart across items
     Py_ssize_t chunk, items                  # windows of the first axis, and items, that are processed at a time
     Py_ssize_t begin, places, low, high      # last axis: first place, number of places, range of places inside
     Py_ssize_t pitch                         # from row to row
     Py_ssize_t split, joined                 # number of phases of a row, and how many of them are joined; or 0
     bint picked                              # whether windows of stride 1 are reduced, and every stride-th is picked
-    bint alone                               # whether windows of the last axis are reduced one by one,
-    bint folded                              # and whether their taps are adjacent
+    bint alone                               # whether windows of the last axis are reduced one by one
+    bint folded                              # whether the taps of such windows are also adjacent
     Py_ssize_t block                         # size of each of the two blocks
     Py_ssize_t part                          # size of a part of a window that is reduced on its own
-    Py_ssize_t trees, strips                 # position of rows whose first axis was a tree, and of a strip or of parts,
+    # Positions of rows whose first axis was a tree, and of a strip or of parts; then of the areas after these.
+    Py_ssize_t trees, strips
     Py_ssize_t divisors, segments, all
 
 
@@ -76,7 +77,7 @@ cdef inline bint starts_as_tree(const Tile* tile) noexcept nogil:
 
 cdef inline bint is_alone(const Axis* axis) noexcept nogil:
     """Whether the windows of an axis are reduced one by one, because they share few places. Otherwise, each place is
-    loaded twice, added and stored on every level of the tree. Retries are rare and have no loops for it."""
+    loaded twice, added and stored on every level of the tree. Retries are rare and always share trees."""
     return not KEEPS and axis.singly
 
 
@@ -87,7 +88,7 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
     cdef bint strided = axis.stride > 1 and axis.out > 1 and tile.most_lanes < LANES
     layout.begin = tile.begin[last] * axis.stride - axis.pad
     layout.places = (windows - 1) * axis.stride + axis.span
-    layout.low = min(max(0, layout.begin), layout.begin + layout.places)  # all of a row may be before the first element
+    layout.low = min(max(0, layout.begin), layout.begin + layout.places)  # a whole row may lie before the first element
     layout.high = max(layout.low, min(axis.size, layout.begin + layout.places))
     layout.split, layout.joined = 0, 0
     if strided and tile.all_lanes == 1 and axis.stride <= 4 and not is_tree(axis) and not starts_as_tree(tile):
@@ -98,16 +99,16 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
     layout.picked = strided and not layout.split
     layout.alone = is_alone(axis)
     layout.folded = layout.alone and tile.all_lanes == 1
-    if layout.alone and last == 0:  # a row of results, because elements are not loaded before they are reduced
+    if layout.alone and last == 0:  # a row of results, because elements are reduced while they are loaded
         layout.begin, layout.places, layout.low, layout.high = 0, windows, 0, 1
-    # Rows, and their phases, are whole vectors. Short rows are not rounded up: values written past one are overwritten.
+    # Rows and their phases are whole vectors. Short rows need not be: later writes replace values written past them.
     layout.pitch = layout.places * tile.lanes
     if layout.split or layout.pitch >= NARROW:
         layout.pitch = round_up(layout.pitch, LANES * axis.stride if layout.split else LANES)
 
 
 cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
-    """Values of a row of a strip. Rows of all places of an axis are so narrow that they fit into the L1 cache."""
+    """The width of a strip in values. A strip has a row for each place of an axis, and fits into the L1 cache."""
     cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t) // rows.n
     cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     return max(1, near // line) * line
@@ -123,12 +124,12 @@ cdef inline Py_ssize_t rows_from(const Layout* layout, int first, int last) noex
 
 
 cdef inline Py_ssize_t piece_of() noexcept nogil:
-    """Values of a row that are read before the next row, if windows are reduced one by one."""
+    """How many values of a row are read before the next row, if windows are reduced one by one."""
     return min(PIECE // <Py_ssize_t> sizeof(elem_t), PART // <Py_ssize_t> sizeof(acc_t))
 
 
 cdef inline Py_ssize_t strips_of(const Tile* tile, const Layout* layout) noexcept nogil:
-    """Values of a strip, before and after its reduction. They suffice for tiles of fewer windows, with wider strips."""
+    """Values of a strip, before and after reduction. They suffice for tiles with fewer windows and wider strips."""
     cdef Py_ssize_t near = STRIP // <Py_ssize_t> sizeof(acc_t), most = 0
     cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     cdef int a
@@ -143,7 +144,7 @@ cdef inline Py_ssize_t strips_of(const Tile* tile, const Layout* layout) noexcep
 
 
 cdef inline Py_ssize_t largest_block(const Layout* layout, int last) noexcept nogil:
-    """The maximum number of values of a block before and after each pass along the axes after the first one."""
+    """The maximum number of values that a block has before or after a pass along an axis other than the first."""
     cdef Py_ssize_t n = rows_from(layout, 1, last) * layout.pitch, most = n
     cdef int a
     for a in range(1, last):
@@ -180,7 +181,7 @@ cdef inline void lay(const Tile* tile, Layout* layout) noexcept nogil:
     layout.block = largest_block(layout, last)
     layout.chunk = layout.rows[0].windows if last else 1
     layout.trees = layout.chunk * rows_from(layout, 1, last) * layout.pitch + SLACK if tree else 0
-    # At least NEAR bytes, because tiles of fewer windows have larger chunks, and more items at a time.
+    # At least NEAR bytes, because tiles with fewer windows have larger chunks, and more items at a time.
     layout.items = 1 if tree else min(tile.items, max(1, near // (layout.chunk * layout.block)))
     layout.chunk = min(layout.chunk, max(1, near // layout.block))
     layout.block = max(near, layout.items * layout.chunk * layout.block) + SLACK
@@ -209,8 +210,8 @@ cdef inline void fill_row(acc_t* y, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline void calm(acc_t* end) noexcept nogil:
-    """Write identities behind an area. Loops compute with them, and other values could raise exceptions, after which a
-    tile is computed again."""
+    """Write identities behind an area, because loops compute with these values. Other values could raise exceptions,
+    after which a tile is computed again."""
     vec_write(end, vec_none())
 
 
@@ -224,23 +225,23 @@ cdef inline void fill_exactly(acc_t* y, Py_ssize_t n) noexcept nogil:
 
 cdef struct Columns:
     # How rows of elements become rows of a block: `taps` rows of elements are reduced to one.
-    Py_ssize_t pieces, n, piece              # pieces of a row, values of each; values of x from one piece to the next
+    Py_ssize_t pieces, n, piece              # pieces of a row, values of each; values of x from piece to piece
     Py_ssize_t taps, tap                     # number of taps, and values from one tap to the next
     Py_ssize_t step                          # from one row to the next
-    Py_ssize_t fresh, ahead                  # number of last taps that are prefetched, and how many values ahead
+    Py_ssize_t fresh, ahead                  # how many of the last taps are prefetched, and how many values ahead
     Py_ssize_t pitch, left, gap              # pitch of the block; identities before the first row, and between rows
-    Py_ssize_t split, joined                 # number of phases, and how many of the first ones become one; or 0
+    Py_ssize_t split, joined                 # number of phases, and how many of the first are merged; or 0
     Py_ssize_t phase, length                 # values from phase to phase, and of a phase
-    const elem_t* begin                      # all elements from here up to the limit may be read, even if they are
-    const elem_t* limit                      # not needed; or NULL
+    const elem_t* begin                      # all elements from `begin` to `limit` may be read, needed or not;
+    const elem_t* limit                      # or NULL
     const Rule* rule
 
 
 cdef inline void load_columns(block_t* unused, const Columns* c, Py_ssize_t n, const elem_t* x, acc_t* y,
                               Py_ssize_t rows, bint is_last) noexcept nogil:
     """Load a piece of n values of each row, and write identities after the last piece. The last block of a piece
-    overlaps the one before it. A piece shorter than a vector writes past its end, and these values are overwritten
-    later."""
+    overlaps the block before it. A piece shorter than a vector writes past its end, where later writes replace the
+    values."""
     cdef block_t v, later
     cdef Py_ssize_t _, t, i, g, block = width(unused), behind = max(0, n - block)
     cdef Py_ssize_t tap = c.tap, step = c.step, pitch = c.pitch, gap = c.gap if is_last else 0
@@ -282,7 +283,7 @@ cdef inline void load_columns(block_t* unused, const Columns* c, Py_ssize_t n, c
 cdef inline void load_rows_of(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows) noexcept nogil:
     cdef Py_ssize_t p, r, each, n = c.n
     cdef const elem_t* source
-    if c.pieces == 1 and n == c.step == c.pitch:  # rows without padding that follow each other are one long row
+    if c.pieces == 1 and n == c.step == c.pitch:  # consecutive rows without padding are one long row
         n, rows = rows * n, 1
     each = rows if c.pieces == 1 else 1  # the pieces of a row are loaded in order
     fill_row(y, c.left)
@@ -341,7 +342,7 @@ cdef inline void add_all(const acc_t* x, const acc_t* later, acc_t* y, Py_ssize_
 
 cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, const acc_t* rest, acc_t* y,
                                  Py_ssize_t n, Py_ssize_t half) noexcept nogil:
-    """y = x joined with x + half and with `rest`; for maxima, also with rest + half."""
+    """y = x joined with x + half and with `rest`. For maxima, y is also joined with rest + half."""
     cdef block_t v, w, later
     cdef Py_ssize_t block = width(unused)
     while i + block <= n or (block == LANES and i < n):
@@ -360,14 +361,14 @@ cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, 
 
 cdef struct Trees:
     # Windows of many taps.
-    Py_ssize_t taps, distance  # number of taps, and values from one to the next
+    Py_ssize_t taps, distance  # number of taps, and values from tap to tap
     Py_ssize_t values          # number of values of x
-    Py_ssize_t windows         # number of windows,
-    Py_ssize_t width, step     # values of each, and values from one to the next
+    Py_ssize_t windows         # number of windows
+    Py_ssize_t width, step     # values of a window, and values from window to window
 
 
 cdef inline void slide_sums(const acc_t* x, acc_t* y, const Trees* t, Py_ssize_t fresh) noexcept nogil:
-    """y[window] = the sum of the taps of each window, of which `fresh` are not those of the window before it."""
+    """y[window] = the sum of each window's taps, of which `fresh` are not in the window before it."""
     cdef Py_ssize_t w, i, k
     cdef const acc_t* later
     cdef acc_t* target
@@ -386,7 +387,7 @@ cdef inline void slide_sums(const acc_t* x, acc_t* y, const Trees* t, Py_ssize_t
 
 
 cdef inline void sum_windows(const acc_t* x, acc_t* y, const Trees* t, Py_ssize_t taps, bint onto) noexcept nogil:
-    """y[window] = the sum of these taps of each window, or added to it."""
+    """y[window] = the sum of these taps of each window. If `onto`, the sum is added to y."""
     cdef Py_ssize_t w
     for w in range(t.windows):
         if onto:
@@ -396,7 +397,7 @@ cdef inline void sum_windows(const acc_t* x, acc_t* y, const Trees* t, Py_ssize_
 
 
 cdef inline Py_ssize_t factor_of(Py_ssize_t taps) noexcept nogil:
-    """How many taps to add first: 3 to 5, so that few are left over."""
+    """How many taps to add in the first round: 3 to 5, chosen so that few are left over."""
     cdef Py_ssize_t factor = 4
     if taps % 5 < taps % 4:
         factor = 5
@@ -404,8 +405,8 @@ cdef inline Py_ssize_t factor_of(Py_ssize_t taps) noexcept nogil:
 
 
 cdef inline void sum_in_rounds(acc_t* x, acc_t* y, Trees t) noexcept nogil:
-    """y[window] = the sum of the taps of each window, in any order: in each round, a few adjacent ones are added in
-    place. Trees would read and write twice as often."""
+    """y[window] = the sum of each window's taps, in any order. Each round adds a few adjacent taps in place. Trees
+    would read and write twice as often."""
     cdef Py_ssize_t factor, rest
     cdef bint onto = False
     while t.taps > FEW:
@@ -415,15 +416,15 @@ cdef inline void sum_in_rounds(acc_t* x, acc_t* y, Trees t) noexcept nogil:
             sum_windows(x + (t.taps - rest) * t.distance, y, &t, rest, onto)
             onto = True
         t.values -= (factor - 1) * t.distance
-        sum_all(x, x, t.values, factor, t.distance)  # each block is read before it is written, and later ones after it
+        sum_all(x, x, t.values, factor, t.distance)  # in place: a block is read before it is written
         t.taps, t.distance = t.taps // factor, t.distance * factor
     sum_windows(x, y, &t, t.taps, onto)
 
 
 cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
-    """y[window] = the tree over the taps of each window. x is overwritten. If windows are not adjacent, their values
-    fill whole vectors, so that no write reaches another window. The largest part is computed only where windows begin.
-    Where a tap may count twice, two such parts that overlap cover a window."""
+    """y[window] = the total of the tree over each window's taps. x is overwritten. If windows are not adjacent, their
+    values fill whole vectors, so that no write reaches another window. The largest part is computed only where windows
+    begin. Where a tap may count twice, two overlapping parts of this size cover a window."""
     cdef Py_ssize_t part = 1, w, before, half
     cdef bint begun = False
     cdef const acc_t* source
@@ -452,7 +453,7 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
         if 4 * part > t.taps:
             break
         t.values -= half
-        # In place: each block is read before it is written, and its later operand is written after that.
+        # In place: a block and its later operand are read before either is written.
         add_all(x, x + half, x, t.values)
         part *= 2
     for w in range(t.windows):
@@ -467,7 +468,7 @@ cdef inline void reduce_trees(acc_t* x, acc_t* y, Trees t) noexcept nogil:
 
 cdef inline void pick_rows(const acc_t* x, acc_t* y, Py_ssize_t rows, Py_ssize_t pitch, Py_ssize_t windows,
                            Py_ssize_t step, Py_ssize_t lanes) noexcept nogil:
-    """Copy the lanes at every step of each row. Values written past their end are overwritten later."""
+    """Copy the lanes at every `step` of each row. Values written past their end are overwritten later."""
     cdef Py_ssize_t _, w
     for _ in range(rows):
         for w in range(windows):

@@ -23,7 +23,7 @@ from .job cimport (
 )
 
 cdef enum:
-    TAP = 64     # elements whose search takes about as long as that of one tap, as measured on Zen 3
+    TAP = 64     # searching one tap takes about as long as searching this many elements (Zen 3)
     FRONT = 256  # bytes before a copy: four registers of the largest set, because phases are loaded from before a row
 
 cdef struct Job:
@@ -37,11 +37,11 @@ cdef struct Job:
     Py_ssize_t* tile                     # windows of a tile along each axis
     int outer                            # dimensions of groups
     Py_ssize_t* outer_size
-    Py_ssize_t* outer_place              # index strides of each dimension: of groups,
-    Py_ssize_t* place                    # of axes,
-    Py_ssize_t item_place, lane_place    # of items and of lanes
+    Py_ssize_t* outer_place              # index strides of the dimensions of groups
+    Py_ssize_t* place                    # index strides of axes
+    Py_ssize_t item_place, lane_place    # index strides of items and of lanes
     bint x_rows, y_rows                  # whether loops need contiguous rows of elements, and of results
-    bint gathers                         # whether it copies strided elements itself
+    bint gathers                         # whether loops copy strided elements themselves
     bint shares                          # whether several threads can share a tile
     bint branches                        # whether sums branch on values, even on those that no window reads
     Py_ssize_t itemsize, acc_bytes
@@ -51,7 +51,7 @@ cdef struct Job:
     int exceptions                       # floating-point exceptions after which results may be wrong
     const Job* retry                     # the job that recomputes such results, or NULL
     Extremes extremes                    # magnitudes that can take a sum out of its range
-    bint retries                         # whether this job is a retry, whose loops read the results so far
+    bint retries                         # whether this job is a retry, whose loops read earlier results
 
 cdef struct Call:
     Array x, y, indices
@@ -60,8 +60,8 @@ cdef struct Call:
     bint x_apart, y_apart, indices_apart  # whether an array must be copied for any loops
     bint x_gaps, y_gaps                  # whether places of a row are not adjacent
     Py_ssize_t* again                    # counts tiles that are computed again, for tests
-    int* overflowed                      # not 0 after an overflow of a sum that nothing recomputes; or NULL
-    Py_ssize_t far                       # bytes of elements, if caches of a core do not hold them; otherwise 0
+    int* overflowed                      # set if a sum overflowed that no retry recomputes; or NULL
+    Py_ssize_t far                       # bytes of elements, if a core's own caches do not hold them; otherwise 0
 
 cdef struct Sharing:
     # How several threads share a tile; see Tile.
@@ -74,11 +74,11 @@ cdef struct Ranges:
     # The ranges of a tile along each dimension of its job.
     Py_ssize_t group, item, items, lane, lanes
     Py_ssize_t[MOST_AXES] begin, end     # windows
-    Py_ssize_t[MOST_AXES] low, high      # elements that these may read
+    Py_ssize_t[MOST_AXES] low, high      # elements that these windows may read
 
 
 cdef inline bint copies_x(const Job* job, const Call* call) noexcept nogil:
-    """Whether a job reads a copy of x, which it may gather itself. A retry may need one although the first job does
+    """Whether a job reads a copy of x, which it may gather itself. A retry may need a copy although the first job does
     not."""
     return call.x_apart or job.x_rows and (call.x_gaps or job.gathers and job.joined > 1)
 
@@ -105,7 +105,7 @@ cdef inline bint stopped(const Call* call) noexcept nogil:
 
 
 cdef inline Py_ssize_t count_tiles(const Job* job, const Ranges* whole) noexcept nogil:
-    """The number of tiles of a job in a whole, which may be a tile of another job."""
+    """The number of tiles into which a job cuts `whole`, which may be another job's tile."""
     cdef Py_ssize_t count = ceil_div(whole.items, job.tile_items) * ceil_div(whole.lanes, job.tile_lanes)
     cdef int a
     for a in range(job.rank):
@@ -139,7 +139,7 @@ cdef inline void locate(const Job* job, const Ranges* whole, Py_ssize_t task, Ra
 
 
 cdef inline Py_ssize_t offset_of(const Job* job, Py_ssize_t group, const Py_ssize_t* strides) noexcept nogil:
-    """The offset of a group from the first one, by these strides."""
+    """The offset of a group from the first group, for these strides."""
     cdef Py_ssize_t offset = 0
     cdef int a
     for a in range(job.outer - 1, -1, -1):
@@ -160,7 +160,7 @@ cdef inline char* address(const Array* array, const Job* job, const Ranges* rang
 
 cdef inline void describe(Copy* copy, const Job* job, const Ranges* ranges, const Array* array, const Py_ssize_t* begin,
                           const Py_ssize_t* end, Py_ssize_t* strides, Py_ssize_t itemsize) noexcept nogil:
-    """Describe the copy of a box of an array to scratch memory, and set the strides that it has there, in elements."""
+    """Describe the copy of a box of an array to scratch memory, and set the copy's strides, in elements."""
     cdef Py_ssize_t stride = ranges.lanes
     cdef int a, rank = job.rank
     copy.from_ = address(array, job, ranges, begin)
@@ -201,7 +201,7 @@ cdef inline void set_source(Tile* tile, const Job* job, const Call* call, const 
     cdef Py_ssize_t[MOST_AXES] zero
     if copies_x(job, call) and not job.gathers:
         describe(&copy, job, ranges, &call.x, ranges.low, ranges.high, strides, job.itemsize)
-        # Loops compute with what surrounds the elements, too, and other values than zeros could raise exceptions.
+        # Loops also compute with values around the elements. Values other than zeros could raise exceptions.
         memset(memory, 0, FRONT)
         copy.to = memory = memory + FRONT
         if volume(&copy):
@@ -262,8 +262,8 @@ cdef inline void bring_closest_inside(Copy* copy) noexcept nogil:
 
 
 cdef inline bint is_sparse(const Job* job, const Ranges* ranges, int axis) noexcept nogil:
-    """Whether the taps of a tile along an axis are so far apart that a search of single taps takes less time than one
-    of all elements between them."""
+    """Whether the taps of a tile along an axis are so far apart that searching tap by tap is faster than searching all
+    elements between them."""
     cdef double inner = <double> ranges.items * ranges.lanes, taps = job.axis[axis].kernel
     cdef int a
     for a in range(axis + 1, job.rank):
@@ -273,8 +273,8 @@ cdef inline bint is_sparse(const Job* job, const Ranges* ranges, int axis) noexc
 
 
 cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* ranges, int axis) noexcept nogil:
-    """Whether a tile has finite elements that may have taken a sum out of its range. Axes before this one are narrowed
-    to one tap each if they are sparse."""
+    """Whether a tile has finite elements that may have taken a sum out of its range. The ranges of sparse axes before
+    this one are already narrowed to one tap each."""
     cdef Copy copy
     cdef Ranges one
     cdef Window window
@@ -300,7 +300,7 @@ cdef inline bint has_cause(const Job* job, const Call* call, const Ranges* range
 
 
 cdef inline int take_exceptions(int which) noexcept nogil:
-    """Those of these exceptions that the thread's operations have raised since the last time."""
+    """Return which of these exceptions the thread has raised, and clear its record."""
     cdef int raised = which and which & exceptions_raised()
     if raised:
         clear_exceptions()
@@ -309,8 +309,8 @@ cdef inline int take_exceptions(int which) noexcept nogil:
 
 cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges, char* memory,
                           const Sharing* sharing) noexcept nogil:
-    """Compute a tile, or a share of it. If exceptions say that results may be wrong, means are computed again with
-    divisions, and then results whose sums may have left their range by a retry."""
+    """Compute a tile, or a share of it. If exceptions show that results may be wrong, means are computed again with
+    divisions. If sums may still have left their range, a retry follows."""
     cdef Tile tile
     cdef Copy copy, indices
     cdef Rule careful
@@ -363,7 +363,7 @@ cdef inline void run_tile(const Job* job, const Call* call, const Ranges* ranges
 
 
 cdef inline void retry_tile(const Job* job, const Call* call, const Ranges* whole, char* memory) noexcept nogil:
-    """Compute suspect results of a tile again, tile by tile of the retry."""
+    """Compute suspect results of a tile again, in tiles of the retry's size."""
     cdef Ranges ranges
     cdef Py_ssize_t task
     for task in range(count_tiles(job, whole)):

@@ -1,8 +1,8 @@
 /* Teams of threads: which calls get one, and how forks treat it.
  *
  * libgomp keeps a pool of workers for every thread that has run a parallel region. Therefore only one region runs at a
- * time, and at most MOST_POOLS threads own a pool. A pool is released before a fork, because its workers do not exist in
- * the child, which would wait for them forever. libgomp ends the process if it cannot start a worker. Before a pool
+ * time, and at most MOST_POOLS threads own a pool. A pool is released before a fork, because its workers do not exist
+ * in the child, which would wait for them forever. libgomp ends the process if it cannot start a worker. Before a pool
  * grows, the same number of threads is therefore started here on trial.
  *
  * Each pool has a ceiling, which falls when a worker is late. Only the owner of the pool reads and writes it.
@@ -25,7 +25,7 @@ enum {
     RISE = 32 * MILLISECOND
 };
 
-/* The most threads of a team. Times are in nanoseconds. */
+/* The maximum size of a team. Times are in nanoseconds. */
 typedef struct {
     int threads;    /* 0 stands for any number, as before the first wait */
     int64_t until;  /* end of the pause, at which the ceiling begins to rise */
@@ -35,9 +35,9 @@ typedef struct {
 /* If other processes are busy, a worker may have to wait several milliseconds for a core, and the calling thread waits
  * for the worker: before its own work, if the worker has not yet returned to the pool, and after it. After a wait that
  * was longer than the work, teams therefore have at most half as many threads for a while. Then the ceiling doubles,
- * and doubles again after each RISE, until the next wait. A pause is longer than the last one if the wait comes during
- * that or soon after it, and shorter otherwise. So fewer than one in a hundred calls, 5 ms apart, have to wait, no
- * matter when workers are late. */
+ * and doubles again after each RISE, until the next wait. If a wait comes during a pause or soon after it, the next
+ * pause is longer, and otherwise shorter. So fewer than one in a hundred calls, 5 ms apart, have to wait, no matter
+ * when workers are late. */
 static int below(const Ceiling *ceiling, int threads, int64_t time) {
     int most = ceiling->threads ? ceiling->threads : threads;
     for (int64_t rise = ceiling->until; rise <= time && most < threads; rise += RISE)
@@ -63,7 +63,7 @@ static void note_wait(Ceiling *ceiling, int threads, int64_t worked, int64_t wai
 
 typedef struct {
     int owned, size; /* size counts the owner; 0 before there are workers */
-    Ceiling ceiling; /* of earlier owners, too */
+    Ceiling ceiling; /* stays when the owner changes */
 } Pool;
 
 enum { MOST_POOLS = 2 };
@@ -73,7 +73,7 @@ static int regions_running;
 static __thread Pool *own;
 static __thread int paused; /* whether the fork in progress released the pool; the child inherits the variable */
 static int orphaned;        /* whether this process was forked with a pool that could not be released */
-static int pauses = 1;      /* whether ceilings may fall; tests that count threads switch that off */
+static int pauses = 1;      /* whether ceilings may fall; tests that count threads switch this off */
 static pthread_key_t pool_key;
 static pthread_attr_t worker_attributes;
 
@@ -206,8 +206,8 @@ static Team enter_team(int threads) {
     return team;
 }
 
-/* Called by each thread before and after a task, where equal tasks are distributed in advance. Elsewhere, a wait for a
- * longer task does not indicate busy cores, so they are not called. */
+/* Each thread calls these before and after a task if equal tasks are distributed in advance. With unequal tasks, they
+ * are not called, because a wait for a longer task does not mean that cores are busy. */
 static void begin_task(Team *team) {
     if (team->threads > 1 && omp_get_thread_num() == 0 && !team->started)
         team->started = now();

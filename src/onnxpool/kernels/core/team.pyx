@@ -25,12 +25,12 @@ cdef Team enter_team(int threads) noexcept nogil:
 
 
 cdef void begin_task(Team* team) noexcept nogil:
-    """Called by each thread before a task, where tasks are equal."""
+    """Each thread calls this before a task, if tasks are equal."""
     begin_task_here(team)
 
 
 cdef void end_task(Team* team) noexcept nogil:
-    """Called by each thread after a task, where tasks are equal."""
+    """Each thread calls this after a task, if tasks are equal."""
     end_task_here(team)
 
 
@@ -43,7 +43,7 @@ cdef int64_t nanoseconds(double seconds):
 
 
 cdef class Ceiling:
-    """The rule that limits the teams of a pool, on a clock that callers make up, in seconds. For tests."""
+    """For tests: the rule that limits a pool's teams, with times in seconds that callers make up."""
     cdef Limit limit
 
     def __copy__(self):
@@ -52,11 +52,11 @@ cdef class Ceiling:
         return copied
 
     def threads(self, int wanted, double time):
-        """The threads of a call that begins at this time and asks for this number."""
+        """The number of threads of a call that begins at `time` and asks for `wanted` threads."""
         return below(&self.limit, wanted, nanoseconds(time))
 
     def note(self, int threads, double worked, double waited, double end):
-        """Note that a team of this many threads worked and then waited for so many seconds, until `end`."""
+        """Note that a team of this many threads worked and then waited for these seconds, until `end`."""
         note_wait(&self.limit, threads, nanoseconds(worked), nanoseconds(waited), nanoseconds(end))
 
     @property
@@ -66,7 +66,7 @@ cdef class Ceiling:
 
 
 def note(double worked, double waited, int threads=2):
-    """Note a call of this thread that worked and then waited for so many seconds, as if it had just ended."""
+    """Note a call of this thread that worked and then waited for these seconds, as if it had just ended."""
     cdef Limit* ceiling = own_ceiling()
     if ceiling != NULL and pauses:
         note_wait(ceiling, threads, nanoseconds(worked), nanoseconds(waited), now())

@@ -1,9 +1,10 @@
 /* Transposes matrices, which makes strided channels contiguous, and vice versa.
  *
- * A square block has as many rows as a vector has elements, and is transposed in registers. There are two methods. In the
- * first one, step d swaps the elements at a distance of d from the diagonal. In the second one, each round interleaves
- * the first half of the rows with the second half, which takes one instruction for vectors of 16 bytes. The last blocks
- * of rows and columns overlap the blocks before them. A matrix with fewer rows or columns takes smaller blocks.
+ * A square block has as many rows as a vector has elements, and is transposed in registers. There are two methods. In
+ * the first one, step d swaps the elements at a distance of d from the diagonal. In the second one, each round
+ * interleaves the first half of the rows with the second half, which takes one instruction for vectors of 16 bytes. The
+ * last blocks of rows and columns overlap the blocks before them. A matrix with fewer rows or columns takes smaller
+ * blocks.
  */
 #ifndef ONNXPOOL_TRANSPOSE_H
 #define ONNXPOOL_TRANSPOSE_H
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Lane l of the two results of step d: from the first vector, or n + l from the second one. */
+/* Step d: the lane from which lane l of the upper or lower result comes. Lanes of the second vector count from n. */
 #define UPPER(n, d, l) ((l) & (d) ? (n) + (l) - (d) : (l))
 #define LOWER(n, d, l) ((l) & (d) ? (n) + (l) : (l) + (d))
 #define LANES2(f, n, d, l) f(n, d, l), f(n, d, l + 1)
@@ -28,7 +29,7 @@
             block[i + d] = __builtin_shufflevector(a, b, LANES##n(LOWER, n, d, 0)); \
         }                                                                             \
     }
-/* Lane l of the two results of a round, which take the two vectors from lane d on. */
+/* A round: the lane from which lane l of a result comes, if that result interleaves both vectors from lane d on. */
 #define WOVEN(n, d, l) (((l) & 1 ? (n) : 0) + (d) + (l) / 2)
 #define ROUND(vector, n)                                                                      \
     {                                                                                         \
@@ -94,7 +95,7 @@ ELEMENTS(int8_t)
 ELEMENTS(int16_t)
 ELEMENTS(int32_t)
 ELEMENTS(int64_t)
-/* Vectors of 64, 32 and 16 bytes, but at most 16 rows, and smaller ones. */
+/* Blocks whose vectors fill 64, 32 or 16 bytes, but with at most 16 rows; and smaller blocks, for smaller matrices. */
 BLOCKS(int8_t, 8, ROUNDS, 1)
 BLOCKS(int8_t, 16, ROUNDS, 8)
 BLOCKS(int16_t, 4, ROUNDS, 1)

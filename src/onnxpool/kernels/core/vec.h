@@ -28,7 +28,7 @@ typedef VECTOR(int32_t, WIDTH) int32_v;
 typedef VECTOR(uint32_t, WIDTH) uint32_v;
 typedef VECTOR(int64_t, WIDTH) int64_v;
 typedef VECTOR(uint64_t, WIDTH) uint64_v;
-/* The same number of narrower lanes, which a register is widened from and narrowed to. */
+/* The same number of lanes at half the width; the types of narrow elements in conversions. */
 typedef VECTOR(uint16_t, WIDTH / 2) half_words_v;
 typedef VECTOR(int16_t, WIDTH / 2) half_int16_v;
 typedef VECTOR(float, WIDTH / 2) half_float_v;
@@ -51,7 +51,7 @@ typedef VECTOR(uint32_t, WIDTH / 2) half_uint32_v;
 #define FIRST_LOW(v) (v)
 #endif
 
-/* ---- Conversions between numbers of different sizes. gcc 12 compiles those of NEON lane by lane. */
+/* ---- Conversions between numbers of different sizes. For NEON, gcc 12 compiles portable code lane by lane. */
 #if defined(NEON)
 #define IN_HALF(type, v) vcreate_##type(READ(uint32_t, &(v))) /* a quarter of a register */
 #define QUARTER(type, half) __extension__ ({ __auto_type half_ = half; READ(type, &half_); })
@@ -77,8 +77,8 @@ CONVERSION(few_uint32_to_words, half_uint32_v, quarter_words_v,
 CONVERSION(uint64_to_uint32, uint64_v, half_uint32_v, vmovn_u64(v))
 CONVERSION(double_to_float, double_v, half_float_v, vcvt_f32_f64(v))
 
-/* ---- A part of `bytes` bytes, of which only those of the mask are in an array. `part` is in a register if `bytes` is a
- * constant: a load that is wider than the store before it would wait. */
+/* ---- A part of `bytes` bytes, of which only the bytes in the mask are in an array. If `bytes` is a constant, `part`
+ * stays in a register: through memory, a load that is wider than the store before it would stall. */
 #if defined(__AVX512BW__)
 #define FIRST_BYTES(n) _bzhi_u64(~UINT64_C(0), (unsigned)(n))
 INLINE void read_masked(void *part, const void *x, uint64_t mask, size_t bytes) { /* others become zeros */
@@ -322,7 +322,7 @@ INLINE int16_v widen_uint8_to_words(const uint8_t *x) {
 #endif
 }
 
-/* ---- The sum of each two neighbours. */
+/* ---- The sums of pairs of neighbours. */
 INLINE uint16_v add_neighbours_uint8(uint8_v v) {
 #if defined(__AVX512BW__)
     return (uint16_v)_mm512_maddubs_epi16((__m512i)v, _mm512_set1_epi8(1));
@@ -346,7 +346,7 @@ INLINE int32_v add_neighbours_int16(int16_v v) {
 #endif
 }
 
-/* ---- The sum of each 8 bytes. */
+/* ---- The sums of groups of 8 bytes. */
 INLINE uint64_v sum_eights(uint8_v v) {
 #if defined(__AVX512BW__)
     return (uint64_v)_mm512_sad_epu8((__m512i)v, _mm512_setzero_si512());
@@ -365,7 +365,7 @@ INLINE uint64_v sum_eights(uint8_v v) {
 }
 
 /* ---- Narrowing, to nearest even. */
-/* For numbers. Rounding may turn a NaN into anything, unless it is quiet. */
+/* For numbers and quiet NaNs. Rounding may turn other NaNs into anything. */
 #define ROUND_TO_BFLOAT16(words, bits) ((bits) + 0x7fff + (((bits) >> 16) & 1))
 #define QUIET_TO_BFLOAT16(words, bits)                                                \
     BLEND(words, (words)(((bits) & 0x7fffffff) > 0x7f800000), ((bits) | 0x400000) & 0xffff0000, bits)
@@ -407,8 +407,8 @@ INLINE half_words_v narrow_to_float16(float_v x) {
     return uint32_to_words(NARROW_FLOAT16(uint32_v, float_v, bits));
 #endif
 }
-/* The same for doubles, through floats that keep 16 of their bits. The last bit is sticky, which prevents double
- * rounding. Subnormal floats hold all 16, down to half the least bfloat16. */
+/* Doubles become floats first, which keep 16 significant bits. The last bit is sticky, which prevents double rounding.
+ * Subnormal floats hold all 16 bits, down to half the least bfloat16. */
 INLINE half_float_v round_to_odd(double_v x) {
     const int64_v bits = (int64_v)x, low = (int64_v){0} + ((INT64_C(1) << 37) - 1);
     return double_to_float((double_v)((bits | ((bits & low) + low)) & ~low));
@@ -484,7 +484,7 @@ INLINE quarter_int8_v narrow_to_bytes(int32_v v) { /* the low ones */
 #define FROM8(o) FROM4(o), FROM4((o) + 8)
 #define FROM16(o) FROM8(o), FROM8((o) + 16)
 #define FROM2(o) o, (o) + 2
-/* Bytes and words are the halves of wider lanes, which packing narrows in each 16 bytes. */
+/* Bytes and words are halves of wider lanes. Packing narrows these lanes within each 16 bytes. */
 #if defined(__AVX512BW__)
 #define IN_ORDER(v) _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), v)
 #define PACKED(pack, bits, mask)                                                                                   \
@@ -515,7 +515,7 @@ INLINE void split_int16(int16_v *first, int16_v *second) {
 EVEN_ODD(int8, FROM16(0), FROM16(1))
 EVEN_ODD(int16, FROM8(0), FROM8(1))
 #endif
-/* Within each 16 bytes, and by pieces of 16 bytes, a split takes an instruction for each result. */
+/* A split within each 16 bytes, or of pieces of 16 bytes, takes one instruction per result. */
 #define IN_PIECES(name, type, register_type, first_half, second_half)                \
     INLINE void split_##name(type *first, type *second) {                             \
         const register_type a = (register_type)*first, b = (register_type)*second;   \
@@ -597,10 +597,10 @@ INLINE void split_three_int64(int64_v *first, int64_v *second, int64_v *third) {
 }
 #endif
 
-/* Quotients. They are correctly rounded for totals that are 0 or not tiny, by a step of Newton's method with fused
- * multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990). Doubles need two steps. One step is enough for whole counts up to
- * 65536: all significands were tried with all of these counts. `inverse` is 1 / count, rounded. A step subtracts the
- * excess of a quotient: for a zero this is 0 - 0 = +0, so a zero keeps its sign. */
+/* Quotients, which are correctly rounded for totals that are 0 or not tiny. Floats take one step of Newton's method
+ * with fused multiply-adds (Markstein, IBM J. Res. Dev. 34, 1990), and doubles take two. One step is enough for whole
+ * counts up to 65536: all significands were tried with all of these counts. `inverse` is 1 / count, rounded. A step
+ * subtracts the excess of a quotient. For a zero, the excess is 0 - 0 = +0, so a zero keeps its sign. */
 INLINE float_v quotient_float(float_v total, float_v count, float_v inverse) {
 #if defined(__AVX512F__)
     const __m512 t = (__m512)total, c = (__m512)count, f = (__m512)inverse, q = _mm512_mul_ps(t, f);
@@ -629,8 +629,8 @@ INLINE double_v quotient_double(double_v total, double_v count, double_v inverse
     return total / count;
 #endif
 }
-/* A NaN becomes the positive quiet one without payload. Operands, their order and the processor decide which NaN an
- * operation returns, and compilers choose the order. */
+/* Every NaN becomes the positive quiet NaN without payload. Which NaN an operation returns depends on the operands, on
+ * the processor and on the operands' order, which compilers choose. */
 INLINE float_v plain_nans_float(float_v v) {
     const float_v nan = (float_v){0} + __builtin_nanf("");
 #if defined(__AVX512F__)

@@ -1,5 +1,5 @@
-/* The bytes of a register of the instruction set. PICKS: how many lanes of two registers may be picked for a register of
- * results before other loops are faster. */
+/* WIDTH: the bytes of a register. PICKS: how many lanes of two registers may be picked for a register of results before
+ * other loops are faster. */
 #ifndef ONNXPOOL_WIDTH_H
 #define ONNXPOOL_WIDTH_H
 

@@ -1,4 +1,4 @@
-/* The elements [low, high) of a register; loads read no others, and other lanes are the identity. AVX-512 only. */
+/* The elements [low, high) of a register. Loads read only these, and set other lanes to the identity. AVX-512 only. */
 #ifndef ONNXPOOL_WITHIN_H
 #define ONNXPOOL_WITHIN_H
 
@@ -13,7 +13,7 @@ INLINE within_t within_of(ptrdiff_t low, ptrdiff_t high) {
 }
 INLINE vec_t vec_load_within(const elem_t *x, within_t within, const Rule *rule) {
     elem_t part[PART_ROOM];
-    if (AS_STORED && ORDERED) /* maxima take 0.85 of the time without this (Zen 5) */
+    if (AS_STORED && ORDERED) /* without this, maxima are 1.2x faster (Zen 5) */
         return (vec_t)_mm512_mask_loadu_epi8((__m512i)vec_none(), within.bytes, x);
     read_masked(part, x, within.bytes, PART_BYTES);
     return vec_keep(vec_load(part, rule), within.ones);

@@ -1,4 +1,5 @@
-"""copy: copies a box of elements between any strides: row by row where both sides have rows, else by transposition."""
+"""copy: copies a box of elements between any strides: row by row if both sides have rows, and otherwise by
+transposing."""
 from libc.string cimport memcpy
 
 from ..core.boxes cimport MOST_COPIED, Copy, copy_each
@@ -10,7 +11,7 @@ cdef extern from "transpose.h" nogil:
 
 
 cdef void simplify(const Copy* given, Copy* c) noexcept nogil:
-    """The same copy with as few axes as possible, sorted by their strides in the target, the smallest last."""
+    """Describe the same copy with as few axes as possible, sorted by target stride, the smallest last."""
     cdef int a, b
     cdef Py_ssize_t n, source, target
     c.from_, c.to, c.itemsize, c.swapped, c.axes = given.from_, given.to, given.itemsize, given.swapped, 0
@@ -25,7 +26,7 @@ cdef void simplify(const Copy* given, Copy* c) noexcept nogil:
         c.n[b], c.from_stride[b], c.to_stride[b] = n, source, target
         c.axes += 1
     a = c.axes - 1
-    while a > 0:  # joins an axis with the next one if it continues where that one ends
+    while a > 0:  # join two axes if a step along the first continues where the second ends
         if c.from_stride[a - 1] == c.n[a] * c.from_stride[a] and c.to_stride[a - 1] == c.n[a] * c.to_stride[a]:
             c.n[a - 1] *= c.n[a]
             c.from_stride[a - 1], c.to_stride[a - 1] = c.from_stride[a], c.to_stride[a]

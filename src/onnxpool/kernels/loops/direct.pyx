@@ -1,8 +1,8 @@
-"""direct: every window reads all of its taps, for adjacent lanes; totals stay in registers.
+"""direct: every window reads all of its taps, a block of adjacent lanes at a time. Totals stay in registers.
 
-Taps of the first axis are reduced first, then those of the next one. If the order matters, more than FEW taps of an
+Taps of the first axis are reduced first, then taps of the next axis. If the order matters, more than FEW taps of an
 axis are reduced as a binary tree: pairs, then pairs of pairs. The tree is aligned at the first tap of the window, even
-if that lies in the padding.
+if that tap lies in the padding.
 """
 from ..core.cursor cimport Row, advance, find_row
 from ..core.element cimport (
@@ -34,31 +34,31 @@ from ..core.fetches cimport DISTANT, Fetches, distance_ahead, fetch_part, start_
 from ..core.job cimport FEW, MOST_AXES, Axis, Rule, Run, Tile, fetch, run_at, tap_distance
 
 cdef enum:
-    LEVELS = 64  # levels of a tree: the bits of a place, counted with the padding
+    LEVELS = 64  # maximum levels of a tree: the bits of a tap's number, counted with the padding
     MOST_TAPS = FEW * FEW * FEW
-    # Bytes of the largest window for which the next one is prefetched. For windows four times as large, prefetches add
-    # up to 0.4 of the time (Zen 5).
+    # Maximum bytes of a window after which the next one is prefetched. For windows four times as large, prefetches add
+    # up to 40 % of the time (Zen 5).
     MOST_FETCHED = 1 << 17
-    # Few lanes are pooled one block after the other, for as many windows as read these bytes: 0.6 to 0.9 of the time
-    # for up to five registers of lanes, 1.0 to 1.3 for more (Zen 3).
+    # Up to FEW_LANES lanes are pooled block by block, for as many windows as read NEAR bytes. This is 1.1x to 1.7x
+    # faster for up to five registers of lanes, but takes 1.0 to 1.3 times as long for more (Zen 3).
     FEW_LANES = 5 * LANES
     NEAR = 1 << 13
-    # Windows that are pooled by columns: the least values of a column, the most lanes, and the bytes of windows that
-    # share places. 0.3 to 0.9 of the time (Zen 3).
+    # Windows that are pooled by columns: minimum values of a column, maximum lanes, and minimum bytes of windows that
+    # share places. This is 1.1x to 3.3x faster (Zen 3).
     LEAST_COLUMN = 48 * LANES
     MOST_LANES = 384 * LANES
     LARGE = 24 << 10
 
 cdef struct Taps:
-    # The taps of a window along its axes, which are reduced from the first on. There are at least three; extra axes
-    # have one tap.
+    # The taps of a window along its axes, which are reduced from the first on. There are at least three axes. Extra
+    # axes have one tap.
     int axes, last            # number of axes, and which one is the last axis of the tile: the first, or the third
-    Py_ssize_t most           # the most taps along the last axis
+    Py_ssize_t most           # maximum taps along the last axis
     Py_ssize_t[MOST_AXES] n, stride, skipped
     bint[MOST_AXES] tree
     bint many                 # whether there is a tree, or more axes or taps than the loops for few taps support
     char* stacks
-    Py_ssize_t[3] listed      # numbers of taps whose distances `offset` lists, in the order of sums
+    Py_ssize_t[3] listed      # tap counts of the axes whose distances `offset` lists, in the order of sums
     Py_ssize_t[MOST_TAPS] offset
 
 cdef struct Windows:
@@ -94,7 +94,7 @@ cdef inline void skip(block_t* stack, Py_ssize_t places) noexcept nogil:
 
 
 cdef inline void harvest(block_t* total, const block_t* stack, Py_ssize_t places, bint grown) noexcept nogil:
-    """Join the finished parts of a tree: the later ones first, after those that `total` holds if it has `grown`."""
+    """Join the finished parts of a tree, the last one first. If `grown`, `total` already holds later values."""
     cdef int level = 0
     cdef block_t earlier
     while places >> level:
@@ -183,7 +183,7 @@ cdef inline void reduce_first(block_t* total, const Taps* t, const elem_t* x, Py
             fold(total, x + i * stride, n, rule)
         return
     skip(stack, place)
-    # The last taps of means are reduced in registers: 0.6 to 0.9 of the time for 9 to 31 taps (Zen 3).
+    # The last taps of means are reduced in registers: 1.1x to 1.7x faster for 9 to 31 taps (Zen 3).
     while i < taps and not (FREQUENT and (place + i) % 8 == 0 and taps - i < 8):
         if (place + i) % 8 or taps - i < 8:
             load(&eight, x + i * stride, n, rule)
@@ -240,8 +240,8 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
 
 cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, Py_ssize_t windows, const elem_t* x,
                                   elem_t* y, const Divisor* by) noexcept nogil:
-    """Pool the lanes of windows that fill blocks. A last block that lacks less than a register of lanes overlaps the
-    one before it."""
+    """Pool those lanes of windows that fill blocks. If the last block lacks less than a register of lanes, it overlaps
+    the block before it."""
     cdef block_t total
     cdef Py_ssize_t left, block = width(unused), most = w.lanes + LANES - block
     cdef const elem_t* source
@@ -362,8 +362,8 @@ cdef void pool_long(const Taps* t, const Windows* w, const elem_t* x, elem_t* y,
 
 
 cdef void list_taps(Taps* t) noexcept nogil:
-    """List the offsets of the taps for all windows of a row, unless they are listed already. Fewer taps along the last
-    axis, the outer loop here, are the beginning of the list."""
+    """List the offsets of the taps for all windows of a row, unless they are listed already. The last axis is the outer
+    loop here, so windows with fewer taps along it use the beginning of the list."""
     cdef Py_ssize_t[3] taps = [t.n[0], t.n[1], t.n[2]]
     cdef Py_ssize_t i, j, k, n = 0
     taps[t.last] = t.most
@@ -407,7 +407,8 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
     cdef Py_ssize_t at = tile.begin[last], stride = tile.x_stride[last]
     cdef Py_ssize_t step = min(axis.stride, axis.size)  # windows further apart have no neighbours in the interior
     cdef double count = -1
-    # Windows of stride 1 are one window with as many lanes: 0.4 to 1 of the time for three taps of 32 lanes (Zen 3).
+    # Adjacent windows with stride 1 become one window with all their lanes: 1.0x to 2.5x faster for three taps of 32
+    # lanes (Zen 3).
     cdef bint joins = axis.stride == 1 and stride == tile.lanes == tile.y_stride[last]
     cdef Divisor by
     cdef Run run
@@ -454,7 +455,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
         t.n[a], t.stride[a], t.skipped[a], t.tree[a] = 1, 0, 0, False
     for a in range(rank - 1):
         alone &= tile.axis[a].kernel == 1
-    t.last = 0 if alone else t.axes - 1  # the first axis is the innermost loop, or the last axis if others have one tap
+    t.last = 0 if alone else t.axes - 1  # if only the last axis has several taps, it becomes the innermost loop
     for a in range(rank):
         place = t.last if a == rank - 1 else a + alone
         t.stride[place] = tap_distance(&tile.axis[a], tile.x_stride[a])
@@ -465,7 +466,7 @@ cdef void prepare(const Tile* tile, Taps* t) noexcept nogil:
 
 
 cdef void pool_item(const Tile* tile, const elem_t* x, elem_t* y) noexcept nogil:
-    """Pool all windows of an item, one row along the last axis after the other."""
+    """Pool all windows of an item, row by row along the last axis."""
     cdef int last = tile.rank - 1, a, place
     cdef Py_ssize_t[MOST_AXES] at
     cdef Row row

@@ -1,8 +1,8 @@
 """disjoint: windows that share no place along rows of few lanes, with strides of 2 to 4.
 
 A group of windows is loaded as one register for each place of a stride, and reduced along the other axes. Then taps
-are picked for all windows of the group at once. Nothing goes through scratch memory. Windows
-that overhang an end, and those of rows without a group, are reduced one by one.
+are picked for all windows of the group at once. Nothing goes through scratch memory. Windows that overhang an end, and
+windows in rows shorter than a group, are reduced one by one.
 """
 from libc.stdint cimport int64_t
 
@@ -39,17 +39,17 @@ from ..core.planes cimport Planes, RowRun, next_run, start_planes
 cdef enum:
     AHEAD = 2048     # prefetch distance in bytes, approximately
     MOST_STRIDE = 4
-    EACH = MOST_STRIDE - 1  # picks of each tap at most
-    # Ways to find the taps of each window: elements are split into phases, or picked, or neighbours are added.
+    EACH = MOST_STRIDE - 1  # maximum picks per tap
+    # How the taps of windows are found: elements are split into phases or picked, or neighbours are added.
     SPLIT, PICKED, SUMMED
 
 cdef struct Disjoint:
     const Axis* axis                     # the last one
     Py_ssize_t lanes
-    Py_ssize_t begin, end                # its windows whose taps are all inside
-    Py_ssize_t group                     # values of a group: those of whole windows
+    Py_ssize_t begin, end                # the range of its windows whose taps are all inside
+    Py_ssize_t group                     # values of a group, which has only whole windows
     int taps, stride
-    picks_t[EACH * MOST_STRIDE] picks  # of each tap, from the registers of a group one by one
+    picks_t[EACH * MOST_STRIDE] picks  # for each tap, picks from one register of a group after another
     const elem_t* limit                  # the end of the elements
     Py_ssize_t fresh, ahead              # how many of the last rows are prefetched, and how many values ahead
     const Rule* rule
@@ -138,8 +138,9 @@ cdef inline vec_t total_of(group_t* v, const picks_t* picks, Py_ssize_t taps, in
 cdef inline void pool_groups(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
                              Py_ssize_t rows, Py_ssize_t windows, Py_ssize_t taps, Py_ssize_t column, Py_ssize_t lines,
                              int way, int finish) noexcept nogil:
-    """Pool windows whose taps are all inside, from the first one on. The last group of a row overlaps the one before
-    it. There are `taps` along the last axis, `column` along the row axis, and `lines` along the one before it."""
+    """Pool windows whose taps are all inside, from the first one on. The last group of a row overlaps the group before
+    it. A window has `taps` taps along the last axis, `column` along the row axis, and `lines` along the axis before
+    that."""
     cdef picks_t[EACH * MOST_STRIDE] picks  # copies in registers, which stores cannot change
     cdef Rule rule = d.rule[0]
     cdef Py_ssize_t n = windows * d.lanes, group = d.group, tap = planes.tap, line = planes.line, i, j, k, _
@@ -203,7 +204,7 @@ cdef inline void pool_singly(const Disjoint* d, const Planes* planes, const elem
 
 cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, const elem_t* x, elem_t* y,
                       Py_ssize_t rows, Py_ssize_t windows) noexcept nogil:
-    """Pool windows that share no place. If their taps are 2x2, numbers of taps are constants."""
+    """Pool windows that share no place. For 2x2 taps, tap counts are compile-time constants."""
     cdef const RowRun* run = &planes.rows[planes.run]
     cdef Py_ssize_t column = run.taps, lines = planes.lines
     # Padding that counts can make the divisor larger than the number of taps.
@@ -229,12 +230,12 @@ cdef void pool_inside(group_t* unused, const Disjoint* d, const Planes* planes, 
 
 
 cdef void pool_rows(const Disjoint* d, const Planes* planes, const Tile* tile) noexcept nogil:
-    """Pool a run of rows. The last group of its last rows may read past the elements: its windows are pooled singly."""
+    """Pool a run of rows. If a row's last group would read past the elements, its windows are pooled one by one."""
     cdef const RowRun* run = &planes.rows[planes.run]
     cdef const elem_t* x = planes.x + run.x
     cdef elem_t* y = planes.y + run.y
     cdef Py_ssize_t all_windows = d.end - d.begin, windows, rows = run.n, many = rows, last = tile.rank - 1, w, _
-    # What rows read, from place 0 on, up to the end of their last group.
+    # How far rows read from place 0 on, up to the end of their last group.
     cdef Py_ssize_t reach = ((run.taps - 1) * planes.tap + (planes.lines - 1) * planes.line
                              + (d.end * d.stride - d.axis.pad) * d.lanes - d.group + LANES)
     if all_windows * d.lanes < d.group:

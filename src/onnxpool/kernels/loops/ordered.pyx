@@ -1,14 +1,14 @@
 """ordered: taps in row-major order, for maxima with indices, and for quantised means as onnxruntime defines them.
 
 Lines of x are loaded as described in core/lines.pxd. For a row of windows, taps are taken in row-major order, and
-vectors hold the values of several windows. A total is a value with a place: that of the first maximum. Sums have no
-places, and the code for places is compiled for maxima only.
+vectors hold the values of several windows. A total is a value with a place, which is where the first maximum is. Sums
+have no places, and the code for places is compiled for maxima only.
 
 If windows share lines, and lines have many taps, each line is first reduced by itself, to a maximum for each window.
 Where elements serve as accumulators and lanes fill vectors, windows read x directly, unless lines are reduced.
 
 Places are counted from the first tap of each window. If a window begins in the padding and all of its elements are the
-least value, the place may be that of a tap in the padding. It is then replaced by the first tap inside.
+least value, its place may be a tap in the padding. The first tap inside then replaces it.
 """
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
@@ -64,7 +64,7 @@ cdef struct RowTaps:
     Py_ssize_t values, n, first
     Py_ssize_t* distance
     int64_t hop           # from the index of one tap to that of the next
-    Py_ssize_t kept       # from values to places of a line that has been reduced, and so has one tap; else 0
+    Py_ssize_t kept       # if a line has been reduced to one tap: from its values to its places; else 0
 
 cdef struct Room:
     # Rows of values in scratch memory: a loaded line, and totals.
@@ -79,8 +79,8 @@ cdef struct Room:
     acc_t* counts         # the divisor of each value
     double divisor        # the factor from other axes for which `counts` was computed
     elem_t* results       # a row of results
-    int64_t* shift        # for each value, the index relative to that of the first window and lane
-    int64_t* least        # the same for the first tap inside, where windows begin in the padding; -1 without taps
+    int64_t* shift        # for each value, its index minus the index of the first window and lane
+    int64_t* least        # for each value that begins in the padding, its first tap inside likewise; -1 without taps
     Py_ssize_t begin, inside, end     # range of values with taps; first value of a window that begins inside
     Py_ssize_t size       # bytes of scratch memory
 
@@ -95,7 +95,7 @@ cdef inline bint is_kept(const Tile* tile) noexcept nogil:
     if tile.rank > 1:
         axis = &tile.axis[tile.rank - 2]
         shared = min(axis.stride, axis.kernel, axis.size) * (lines // min(axis.kernel, axis.size))
-    # Count comparisons, and about two more for each value that is kept or read again.
+    # Compare costs: one per comparison, and about two more per value that is kept or read again.
     return PLACES and shared * (taps + 2) + 2 * lines < lines * taps
 
 
@@ -107,7 +107,7 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
     room.direct = DIRECT and not room.kept and tile.lanes >= LANES and tile.rule != NULL and not tile.rule.order.flip
     room.row = lines.results + LANES
     loaded = lines.most_phases * lines.phase_pitch
-    row = 2 * room.row if room.kept else loaded  # sufficient even if this tile is direct and another one is not
+    row = 2 * room.row if room.kept else loaded  # suffices even if this tile is direct and a smaller one is not
     shifts = lines.windows * tile.lanes + LANES if PLACES else 0
     room.shift = <int64_t*> scratch
     room.least = room.shift + shifts
@@ -124,7 +124,7 @@ cdef void lay(Room* room, const Tile* tile, Py_ssize_t begin, Py_ssize_t end, ch
 cdef inline Py_ssize_t reduce_taps(totals_t* unused, Py_ssize_t i, const RowTaps* taps, const Line* line, Py_ssize_t n,
                                    bint kept, bint nans, acc_t* values, place_t* places) noexcept nogil:
     """Reduce the taps of n lines, for values from i on that fill blocks. The last vector may overlap the one before it.
-    A line that has been reduced has one tap, and a place for each value."""
+    A line that is already reduced has one tap, and a place for each value."""
     cdef Py_ssize_t block = width(unused), k, t
     cdef totals_t total
     cdef const acc_t* x
@@ -198,7 +198,7 @@ cdef void finish_values(const Room* room, Py_ssize_t at, Py_ssize_t n, elem_t* y
 
 
 cdef void correct_indices(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t* indices, int64_t base) noexcept nogil:
-    """Raise indices to that of the first tap inside. Windows without a tap have the index -1."""
+    """Raise indices to the index of the first tap inside. Windows without a tap get the index -1."""
     cdef Py_ssize_t i
     cdef int64_t least
     for i in range(min(n, room.inside - at)):
@@ -211,7 +211,7 @@ cdef void correct_indices(const Room* room, Py_ssize_t at, Py_ssize_t n, int64_t
 
 
 cdef void finish_row(const Room* room, elem_t* y, int64_t* indices, int64_t base) noexcept nogil:
-    """Finish a row of results. It passes through scratch memory if results do not fill vectors in the array, or where
+    """Finish a row of results. The row passes through scratch memory if results do not fill vectors in the array, or if
     a division costs more than a copy."""
     cdef const Lines* lines = &room.lines
     cdef const Tile* tile = lines.tile
@@ -258,7 +258,7 @@ cdef void leave_empty(const Tile* tile, Py_ssize_t windows, elem_t* y, int64_t* 
 
 
 cdef void reduce_windows(Room* room, Py_ssize_t begin, elem_t* y, int64_t* indices, int64_t base) noexcept nogil:
-    """Reduce the windows of a row one by one, on elements that have not been checked for NaNs."""
+    """Reduce the windows of a row one by one, from elements that have not been checked for NaNs."""
     cdef const Tile* tile = room.lines.tile
     cdef int last = tile.rank - 1
     cdef const Axis* axis = &tile.axis[last]
@@ -384,8 +384,8 @@ cdef public void run "ENTRY" (Tile* tile) noexcept nogil:
 
 
 cdef public Py_ssize_t scratch_of "ENTRY_SCRATCH" (const Tile* tile) noexcept nogil:
-    """The bytes that this tile needs, and smaller ones: whose windows may be pooled at once although those of this one
-    are not."""
+    """The bytes that this tile and smaller ones need. A smaller tile may pool all windows at once although this tile
+    does not."""
     cdef Room room
     cdef int last = tile.rank - 1
     cdef Py_ssize_t most = min(tile.end[last] - tile.begin[last], calm_windows(tile)), size

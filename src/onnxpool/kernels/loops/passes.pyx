@@ -1,12 +1,12 @@
-"""passes: reduces one axis after the other, from the first on; intermediate results stay in a block of scratch memory.
+"""passes: reduces axis by axis, from the first on. Intermediate results stay in a block of scratch memory.
 
 A row holds the places of the last axis, each with its lanes. A block has as many rows as fit into the L1 cache, and
 each loop processes all of them before the next one begins. Rows hold identities in place of the padding, so windows of
 the last axis need no special cases at borders. Up to FEW taps are added in sequence. More taps form an aligned binary
-tree, whose parts are shared by neighbouring windows: level by level, each place gets the part that begins there, and
-each window adds the parts of the levels that are set bits of its number of taps. Where windows of many taps share few
-places and rows are long, each is reduced on its own (`core/stack.pxd`): 8 rows at a time, in long pieces. The solvers
-`stack` and `folded` do so along the axes that planning marks; `folded` reduces the windows along rows in registers.
+tree, whose parts neighbouring windows share: level by level, each place gets the part that begins there. Each set bit
+of a window's number of taps is a level whose part the window adds. Where windows of many taps share few places and rows
+are long, each window is reduced on its own (`core/stack.pxd`): 8 rows at a time, in long pieces. The solvers `stack`
+and `folded` do this along the axes that planning marks, and `folded` reduces windows along rows in registers.
 """
 from libc.string cimport memcpy
 
@@ -97,7 +97,7 @@ cdef void prepare_columns(const Tile* tile, const Layout* layout, Columns* c) no
 
 
 cdef inline bint is_far(const Tile* tile) noexcept nogil:
-    """Whether rows are prefetched. Those of a single lane gain even where a cache holds them."""
+    """Whether rows are prefetched. Rows of a single lane gain even where a cache holds them."""
     return tile.far >= (BEYOND if tile.lanes > 1 else 1)
 
 
@@ -114,7 +114,7 @@ cdef void load_rows(const Columns* c, const elem_t* x, acc_t* y, Py_ssize_t rows
 cdef void load_windows(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, Py_ssize_t begin,
                        acc_t* y) noexcept nogil:
     """Load a row for each window of the first of two axes, from `begin` on, and reduce its few taps on the way. The
-    rows of several items are loaded at once if all of them have the same distance."""
+    rows of several items are loaded at once if they are equally far apart."""
     cdef const Axis* axis = &tile.axis[0]
     cdef Py_ssize_t w = begin, end = begin + layout.rows[0].windows, items = layout.items if layout.even else 1
     cdef Run run
@@ -130,7 +130,8 @@ cdef void load_windows(const Tile* tile, const Layout* layout, Columns* c, const
 
 
 cdef void load_places(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
-    """Load the rows of all places of the axes from `loaded` on. Without taps, all of them are in the padding."""
+    """Load the rows of all places along the axes from `loaded` on. Without taps, all of these places are in the
+    padding."""
     cdef int inner = tile.rank - 2
     cdef Py_ssize_t begin = layout.rows[inner].begin, n = rows_from(layout, layout.loaded, inner + 1), low = 0, high = n
     if layout.loaded == inner:  # otherwise, no place is in the padding
@@ -187,7 +188,7 @@ cdef void load_block(const Tile* tile, const Layout* layout, Columns* c, const e
             return
 
 
-# These functions have several callers. They are not inlined, so that they are compiled once.
+# These functions have several callers, so they are not inlined, and are compiled once.
 cdef void lay_out(const Tile* tile, Layout* layout) noexcept nogil:
     lay(tile, layout)
 
@@ -216,8 +217,8 @@ cdef void push_values(Stack* stack, const acc_t* x, Py_ssize_t stride, Py_ssize_
 
 cdef void reduce_one(const Tile* tile, const Layout* layout, const elem_t* x, const acc_t* values, Py_ssize_t stride,
                      Py_ssize_t skipped, Py_ssize_t taps, acc_t* y, Py_ssize_t n) noexcept nogil:
-    """y = the tree over rows of n elements or, if x is NULL, values: one for each tap of a window. The taps before them
-    are in the padding. Nothing is written past the end of y."""
+    """y = the total of the tree over a window's rows of n elements or, if x is NULL, of n values: a row per tap. The
+    skipped taps before them are in the padding. Nothing is written past the end of y."""
     cdef Py_ssize_t i = 0, piece = piece_of()
     cdef Stack stack
     stack.pitch, stack.parts = layout.part, <acc_t*> tile.scratch + layout.strips
@@ -280,8 +281,8 @@ cdef void reduce_each(const Tile* tile, const Layout* layout, int a, const acc_t
 
 cdef void load_each(const Tile* tile, const Layout* layout, const elem_t* x, acc_t* y, Py_ssize_t step,
                     Py_ssize_t n) noexcept nogil:
-    """Load a row of n values for each window of the first axis, which are reduced one by one. If places are not
-    adjacent, a piece of a row lies within one of them."""
+    """Reduce the windows of the first axis one by one while loading them, to a row of n values each. If places are not
+    adjacent, a piece of a row lies within one place."""
     cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
     cdef Py_ssize_t windows = tile.end[0] - tile.begin[0], width = high - low, row = tile.x_stride[0], w, v, m
     cdef Window window
@@ -321,7 +322,7 @@ cdef void reduce_strip(const Tile* tile, const Layout* layout, int a, Py_ssize_t
 cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, acc_t* y,
                          Py_ssize_t step) noexcept nogil:
     """Load one row of each window of the first axis, strip by strip. If places are not adjacent, a strip lies within
-    one of them."""
+    one place."""
     cdef int last = tile.rank - 1
     cdef const Rows* rows = &layout.rows[0]
     cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
@@ -353,13 +354,14 @@ cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, con
 
 
 cdef enum:
-    LONG_ROW = 8      # minimum vectors of a row whose values are added to and taken out of sums,
-    MANY_WINDOWS = 4  # and minimum number of windows along the first axis
+    LONG_ROW = 8      # minimum vectors of a row whose values are added to sums and subtracted again
+    MANY_WINDOWS = 4  # minimum number of windows along the first axis, for the same purpose
 
 
 cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
-    """Whether windows of the first axis take few new rows, whose values can be added to and taken out of sums. With
-    short rows or few windows, this takes 1.3 to 1.5 times as long; otherwise 0.94 on average, 0.61 at best (Zen 5)."""
+    """Whether windows of the first axis take few new rows, whose values can be added to sums and subtracted again. With
+    short rows or few windows, this takes 1.3 to 1.5 times as long. Otherwise, it is 1.06x faster on average, 1.6x at
+    best (Zen 5)."""
     cdef const Axis* axis = &tile.axis[0]
     return (EXACT and tile.x_stride[tile.rank - 1] == tile.lanes and axis.stride % axis.dilation == 0
             and axis.stride <= MOST_FRESH * axis.dilation and axis.stride < axis.kernel * axis.dilation
@@ -368,7 +370,7 @@ cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
 
 cdef void change_row(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
                      const Rule* shared, bint far) noexcept nogil:
-    """y = `before` without an old row and with a fresh one, of n values each. A row may be NULL."""
+    """y = `before`, minus an old row, plus a fresh row, of n values each. A row may be NULL."""
     cdef Rule rule = shared[0]  # a copy, which no store changes
     cdef Py_ssize_t i = 0, ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
     cdef vec_t v
@@ -393,8 +395,8 @@ cdef inline const elem_t* row_at(const Tile* tile, const elem_t* x, Py_ssize_t p
 
 
 cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, acc_t* y, Py_ssize_t step) noexcept nogil:
-    """Load one row of each window of the first axis: that of the window before it, without old rows and with fresh
-    ones."""
+    """Load one row of each window of the first axis: the row of the window before it, minus old rows, plus fresh
+    rows."""
     cdef const Axis* axis = &tile.axis[0]
     cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
     cdef Py_ssize_t fresh = axis.stride // axis.dilation, place = tile.begin[0] * axis.stride - axis.pad, w, k
@@ -439,7 +441,7 @@ cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const e
         elif inside:
             load_tree_rows(tile, layout, c, source, y, step)
         else:
-            for w in range(tile.end[0] - tile.begin[0]):  # no further, because later values are already written
+            for w in range(tile.end[0] - tile.begin[0]):  # exactly to the end, because later values are already written
                 fill_part(y + w * step, layout.pitch)
         y += layout.pitch
         if advance(at + 1, low + 1, high + 1, last - 1) < 0:
@@ -486,8 +488,8 @@ cdef void reduce_axis(const Tile* tile, const Layout* layout, int a, Py_ssize_t 
 
 
 cdef acc_t* reduce_block(const Tile* tile, const Layout* layout, acc_t* x, acc_t* y, acc_t* z) noexcept nogil:
-    """Reduce the axes of a block x, except for taps of the last one that are left to `finish_rows`. Returns the address
-    of the reduced rows: x, y or z. z may be x."""
+    """Reduce the axes of a block x, but leave taps of the last axis that `finish_rows` reduces. Returns the address of
+    the reduced rows: x, y or z. z may be x."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t rows = layout.items, values
     cdef const Axis* axis = &tile.axis[last]
@@ -504,7 +506,7 @@ cdef acc_t* reduce_block(const Tile* tile, const Layout* layout, acc_t* x, acc_t
     if layout.alone:
         reduce_each(tile, layout, last, x, y, rows, tile.lanes)
         return y
-    # All rows are reduced at once, as if they were one: totals that cross from a row into the next belong to no window.
+    # All rows are reduced at once, as if they were one. Totals that cross from row to row belong to no window.
     values = rows * layout.pitch - (axis.kernel - 1) * axis.dilation * tile.lanes
     if is_tree(axis):
         reduce_tree(x, y, Trees(axis.kernel, axis.dilation * tile.lanes, rows * layout.pitch, 1, values, values))
@@ -541,7 +543,7 @@ cdef void finish_axis(const Tile* tile, const Layout* layout, Along* along, cons
 
 cdef void finish_block(const Tile* tile, const Layout* layout, Along* along, const acc_t* x, elem_t* y,
                        Py_ssize_t begin) noexcept nogil:
-    """Finish the rows of all windows of the axes before the last one. Those of the first axis start at `begin`."""
+    """Finish the rows of all windows of the axes before the last one. Windows of the first axis start at `begin`."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t[MOST_AXES] at, low, high
     cdef Py_ssize_t rows = layout.items if layout.finished < 0 else 1
@@ -600,8 +602,8 @@ cdef bint reads_all(const Tile* tile, int a) noexcept nogil:
 
 
 cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
-    """Find which axes before the last one can be processed together: those along which rows follow each other in
-    memory. Axes of results, and items, are joined only if nothing is divided and every window has taps."""
+    """Find which axes before the last one can be processed together, because their rows follow each other in memory.
+    Axes of results, and items, are joined only if nothing is divided and every window has taps."""
     cdef int inner = tile.rank - 2, a
     cdef Py_ssize_t windows = tile.end[0] - tile.begin[0]
     layout.even = inner < 0 or inner == 0 and is_inner(&tile.axis[0], tile.begin[0], tile.end[0]) and (
@@ -651,7 +653,7 @@ cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along,
         for a in range(last):
             loaded *= layout.rows[a].windows if a == 0 else layout.rows[a].n
             finished *= layout.rows[a].windows
-        if tree:  # passes in place may write a partial vector past these rows, into the next ones
+        if tree:  # passes in place may write a partial vector past these rows, into the rows that follow
             next_rows = rows + loaded
             kept = vec_read(next_rows)
         for k in range(0 if tree else 1 if layout.even else layout.items):
@@ -685,7 +687,7 @@ cdef void pool_tile(const Tile* tile) noexcept nogil:
 
 
 cdef void pool_touching(const Tile* tile) noexcept nogil:
-    """Pool the windows that touch the input, and finish the others. Long padding would make rows long."""
+    """Pool the windows that touch the input, and finish the others. Rows of all windows would hold long padding."""
     cdef Py_ssize_t[MOST_AXES] low, high
     cdef Tile touching = tile[0]
     cdef bint some = True

@@ -1,15 +1,15 @@
 """whole: one window that covers a whole channel.
 
 Places are reduced as a binary tree whose leaves are rows, in row-major order. A row is one place if its lanes fill ROW
-bytes of accumulators. Otherwise, it consists of as many neighbours along a single axis as fill them, or of all places
-along the last of several axes. The places of a row are reduced last: the first half is joined with the second half,
-until one place is left. The order of a sum therefore does not depend on the width of a register.
+bytes of accumulators. Otherwise, it consists of as many neighbours along a single axis as fill ROW bytes, or of all
+places along the last of several axes. The places of a row are reduced last: the first half is joined with the second
+half, until one place is left. The order of a sum therefore does not depend on the width of a register.
 
 Rows are read 4 or 8 at a time (a leaf), and reduced to one in registers. In memory, each full part of the tree has a
 row of accumulators. If the last vector of a row would be partial, it takes the last LANES values instead, and so
-computes some values again. So does a vector at the start of rows whose other vectors shall not cross cache lines
-(`head`). Sums of bytes are integers, whose order does not matter. Therefore up to MOST_WORDS rows of these are one
-leaf.
+computes some values again. If the vectors of rows are aligned to cache lines, a vector at the start of a row (`head`)
+overlaps its neighbour in the same way. Sums of bytes are integers, whose order does not matter, so a leaf has up to
+MOST_WORDS rows of bytes.
 
 Where items follow each other along the last axis, as with batch axes between pooled ones, the rows of several items
 form one long row, so that memory is read in long runs.
@@ -60,14 +60,14 @@ from ..core.leaves cimport (
 from ..core.parts cimport graft, part_t
 
 cdef enum:
-    # Prefetches gain 1.0 to 1.5 from main memory, and cost 1.05 to 1.2 where the L3 cache holds the elements (Zen 3).
+    # Prefetches are 1.0x to 1.5x faster from main memory, and take 1.05 to 1.2 times as long from the L3 cache (Zen 3).
     AHEAD = 8192          # prefetch distance in bytes
-    LEAST = 256           # minimum and
+    LEAST = 256           # minimum bytes of rows that are prefetched
     LARGEST = 1024        # maximum bytes of rows that are prefetched
-    ALIGNED = 6           # minimum number of vectors of a row that is worth one more, so that none crosses a cache line
+    ALIGNED = 6           # minimum vectors of a row for which aligning them to cache lines is worth another vector
     BASKET = 16           # maximum number of items whose neighbours are joined together
     STRIP = 32768         # bytes of rows that are read in columns
-    LONG = 2048           # maximum number of values of a row, and of the rows of items that are reduced together
+    LONG = 2048           # maximum values of a row, and of all items' rows that are reduced together
     REGISTERS = 4         # maximum number of registers of a row of few lanes
     TOGETHER = 8          # rows that are copied before they are planted
 
@@ -77,14 +77,14 @@ cdef struct Tree:
     Py_ssize_t items, values             # items that are reduced together, and the values of a row of all of them
     Py_ssize_t pitch                     # values from row to row of the stack
     Py_ssize_t rows                      # number of rows planted so far
-    const elem_t* rest                   # rows that follow them, fewer than 8,
-    Py_ssize_t waiting, rest_stride      # their number, and elements from one to the next
-    Py_ssize_t head                      # values before the first aligned one, which a vector of its own holds; or 0
+    const elem_t* rest                   # rows that follow and wait to be planted, fewer than 8
+    Py_ssize_t waiting, rest_stride      # number of rows that wait, and elements from row to row
+    Py_ssize_t head                      # values before the first aligned vector, in a vector of their own; or 0
     Py_ssize_t ahead                     # prefetch distance in values, or 0
     acc_t* stack                         # a finished part for each bit of `rows`
     char* together                       # elements of TOGETHER rows
     acc_t* basket                        # rows of items whose neighbours are joined together
-    Py_ssize_t held, basket_pitch        # rows of the basket, and values from one to the next
+    Py_ssize_t held, basket_pitch        # number of rows in the basket, and values from row to row
     const elem_t* limit                  # where the last vector of all items begins; or NULL
     const Rule* rule
 
@@ -158,7 +158,7 @@ cdef inline void plant_rows(Tree* tree, int level, const elem_t* x, Py_ssize_t s
 
 
 cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """Load a vector with only its first n values present. n may exceed LANES, or be negative."""
+    """Load a vector of which only the first n values exist. n may exceed LANES, or be negative."""
     if n >= LANES:
         return vec_load(x, tree.rule)
     if n <= 0:
@@ -167,7 +167,7 @@ cdef inline vec_t load_rest(const Tree* tree, const elem_t* x, Py_ssize_t n) noe
 
 
 cdef void plant_part(Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """Plant a row with only its first n values present."""
+    """Plant a row of which only the first n values exist."""
     cdef Py_ssize_t i = 0
     cdef vec_t v
     while i < tree.values:
@@ -186,7 +186,7 @@ cdef inline void plant_leaf(const Tree* tree, Py_ssize_t i, const leaf_t* leaf) 
 
 cdef void plant_words(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
     """Plant the sum of at most MOST_WORDS rows of bytes as if it were one row, which is allowed because the order of
-    integers does not matter. Eight registers of values are read at a time, so that a cache line is read at once."""
+    integer sums does not matter. Eight registers of values are read at a time, so that a cache line is read at once."""
     cdef Py_ssize_t values = tree.values, i = 0, _
     cdef leaf_t a, b, c, d
     cdef const elem_t* row
@@ -257,7 +257,7 @@ cdef void plant(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows)
 
 
 cdef void plant_lanes(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t rows) noexcept nogil:
-    """Plant rows of full lanes. The last ones wait, because they need not be stored if no others follow."""
+    """Plant rows of full lanes. The last rows wait, because they need not be stored if no others follow."""
     cdef Py_ssize_t waiting = tree.waiting
     tree.waiting = 0
     if waiting:
@@ -270,7 +270,7 @@ cdef void plant_lanes(Tree* tree, const elem_t* x, Py_ssize_t stride, Py_ssize_t
 
 
 cdef inline void load_last(part_t* v, const Tree* tree, const elem_t* x, Py_ssize_t n) noexcept nogil:
-    """Load a part of a row with only its first n values present."""
+    """Load a part of a row of which only the first n values exist."""
     if part_t is Pair:
         v.a, v.b = load_rest(tree, x, n), load_rest(tree, x + LANES, n - LANES)
     else:
@@ -313,7 +313,7 @@ cdef void join_values(acc_t* y, const acc_t* x, const acc_t* later, Py_ssize_t n
 
 
 cdef inline void reduce_parts(part_t* v, const Tree* tree, Py_ssize_t i) noexcept nogil:
-    """Join all parts of the tree from the smallest on, the rows that wait first."""
+    """Join all parts of the tree from the smallest on, starting with the rows that wait."""
     cdef const acc_t* part = tree.stack + LANES - tree.head + i
     cdef Py_ssize_t parts = tree.rows
     cdef part_t earlier
@@ -340,7 +340,7 @@ cdef acc_t* harvest(const Tree* tree) noexcept nogil:
 
 cdef void join_neighbours(const Tree* tree, Py_ssize_t items, Py_ssize_t lanes) noexcept nogil:
     """Reduce the rows in the basket to one place each, by joining halves. Each step handles all items before the next
-    step begins, which would otherwise wait for it."""
+    step begins, so that no step waits for the results of the last one."""
     cdef Py_ssize_t group = tree.group, pitch = tree.basket_pitch, k, i
     cdef acc_t* row
     cdef vec_t none = vec_none()
@@ -378,7 +378,7 @@ cdef void plant_places(Tree* tree, const elem_t* x, Py_ssize_t places, Py_ssize_
 
 cdef Py_ssize_t plant_copied(const Tile* tile, Tree* tree, const char* x, Py_ssize_t n,
                              Py_ssize_t waiting) noexcept nogil:
-    """Copy the places of a line after those that wait to be planted, and return how many are waiting then."""
+    """Append the places of a line to the places that wait to be planted, and return how many now wait."""
     cdef Py_ssize_t places, size = tile.lanes * sizeof(elem_t)
     while n:
         if waiting == TOGETHER * tree.group:
@@ -411,7 +411,7 @@ cdef void plant_lines(const Tile* tile, Tree* tree, const elem_t* x, Py_ssize_t 
 
 
 cdef Py_ssize_t head_of(const Tile* tile, const Tree* tree, const char* x) noexcept nogil:
-    """The number of values before the first one whose vector crosses no cache line, if that holds in all rows."""
+    """The number of values before the first aligned vector, if it is the same in all rows; else 0."""
     cdef Py_ssize_t size = sizeof(elem_t), line = LANES * sizeof(elem_t), head = -<Py_ssize_t> x & (line - 1)
     cdef int a
     if WORDS or tile.strided != NULL or tree.group > 1 or tree.values < ALIGNED * LANES or head % size:
@@ -474,7 +474,7 @@ cdef void finish_tree(const Tile* tile, const Tree* tree, elem_t* y, double coun
 
 
 cdef void fold_lines(const Tree* tree, Py_ssize_t items) noexcept nogil:
-    """Like `join_neighbours` for rows of FULL values of a single lane, as many at a time as a register has lanes. The
+    """Join neighbours in rows of FULL values of a single lane, as many rows at a time as a register has lanes. The
     results are adjacent."""
     cdef vec_t[LANES] v
     cdef vec_t[REGISTERS] parts
@@ -500,7 +500,7 @@ cdef void finish_basket(const Tile* tile, const acc_t* results, Py_ssize_t pitch
                         double count) noexcept nogil:
     """Finish items, each reduced to one place."""
     cdef Py_ssize_t k
-    if pitch == tile.y_item == 1:  # they are one line
+    if pitch == tile.y_item == 1:  # the results of all items are one line
         finish_values(tile, results, y, items, count)
         return
     for k in range(items):
@@ -594,8 +594,8 @@ cdef inline void plant_totals(Tree* tree, const acc_t* x) noexcept nogil:
 
 
 cdef void take_share(const Tile* tile, Tree* tree, Py_ssize_t rows, Py_ssize_t first, Py_ssize_t end) noexcept nogil:
-    """Compute the totals of parts of all items. A part is a full part of the tree, of so many rows; the last one is the
-    rest of an item."""
+    """Compute the totals of parts of all items. A part is a full part of the tree, with `rows` rows. The last part is
+    the remainder of an item."""
     cdef Tile own = tile[0]
     cdef Axis axis = tile.axis[0]
     cdef Py_ssize_t places = rows * tree.group, item, part

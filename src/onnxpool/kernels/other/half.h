@@ -28,7 +28,7 @@ ROW(narrow_bfloat16_row, float, uint16_t, FLOATS, narrow_to_bfloat16(quiet_to_bf
 ROW(round_to_odd_row, double, float, DOUBLES, round_to_odd(READ(double_v, from))) /* floats to be narrowed later */
 #undef ROW
 
-/* The same for the 16-bit floats with that many binary digits. */
+/* The same conversions for the 16-bit format with the given number of binary digits. */
 static inline void widen_row(int digits, const uint16_t *x, float *y, ptrdiff_t n) {
     if (digits == 11)
         widen_float16_row(x, y, n);

@@ -1,6 +1,6 @@
 """Rows of an array of images with any strides, byte order and dtype.
 
-They are read as contiguous values [place, channel], and written from such values.
+Rows are read as contiguous values [place, channel], and written from such values.
 """
 from libc.stdint cimport uint16_t
 from libc.string cimport memcpy
@@ -18,7 +18,7 @@ cdef extern from "transpose.h" nogil:
 
 cdef struct Images:
     char* data
-    int half                               # the binary digits of 16-bit floats, which rows hold as floats; else 0
+    int half                               # for 16-bit floats, which rows hold as floats: their binary digits; else 0
     bint swapped, aligned
     Py_ssize_t size                        # bytes of an element
     Py_ssize_t image, row, place, channel  # strides in bytes
@@ -31,7 +31,7 @@ cdef inline bint is_dense(const Images* x, Py_ssize_t length, Py_ssize_t channel
 
 cdef inline void move(const char* source, Py_ssize_t place, Py_ssize_t channel, char* target, Py_ssize_t to_place,
                       Py_ssize_t to_channel, Py_ssize_t length, Py_ssize_t channels, const Images* x) noexcept nogil:
-    """Copy a row between strides of places and channels. A transposition is faster where one fits."""
+    """Copy a row between strides of places and channels. Where it is possible, transposing is faster."""
     cdef Py_ssize_t i
     cdef bint planar = place == x.size
     if (planar or to_place == x.size) and not x.swapped:
@@ -47,7 +47,8 @@ cdef inline void move(const char* source, Py_ssize_t place, Py_ssize_t channel, 
 
 cdef inline const char* read_row(const Images* x, const char* source, Py_ssize_t length, Py_ssize_t channels,
                                  char* elements, char* values) noexcept nogil:
-    """The address of the values: in the array if they are contiguous, else in `elements`, or converted in `values`."""
+    """The address of a row's values: in the array if they are contiguous, in `values` if they are converted, and
+    otherwise in `elements`."""
     if not is_dense(x, length, channels):
         move(source, x.place, x.channel, elements, channels * x.size, x.size, length, channels, x)
         source = elements

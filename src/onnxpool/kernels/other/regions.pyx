@@ -60,8 +60,8 @@ cdef struct RegionCall:
     Py_ssize_t height, width, channels, pooled_height, pooled_width
     double scale, offset
     bint at_least_one
-    Py_ssize_t sampling                  # samples of a bin along an axis; 0: set by the region,
-    Py_ssize_t most_down, most_across    # up to these numbers
+    Py_ssize_t sampling                  # samples of a bin along an axis; 0: each region sets the number,
+    Py_ssize_t most_down, most_across    # up to these numbers down and across
     Py_ssize_t chunk                     # channels that are processed together
     Py_ssize_t height_taps, width_taps   # maximum number of taps of all bins of an axis
     Py_ssize_t row, scratch              # bytes of a row of values, and of all scratch memory of a thread
@@ -73,16 +73,16 @@ cdef struct Scratch:
     char* values               # a row of values, widened or narrowed
     char* out                  # a row of bins
     # Neighbouring bins and samples share rows, so the latest even row and the latest odd row are held as lines. For
-    # corners, they are held as they were read; otherwise, their columns are reduced to bins.
-    Py_ssize_t held[2]         # the places of these rows, or -1,
-    const char* held_line[2]   # and the addresses of their lines: in the array, or here
+    # corners, rows are held as they were read. Otherwise, their columns are already reduced to bins.
+    Py_ssize_t held[2]         # the places of these rows, or -1
+    const char* held_line[2]   # the addresses of their lines, in the array or in `line`
     char* line[2]
 
 
 cdef void add_weight(Bins* bins, Py_ssize_t b, Py_ssize_t* count, Py_ssize_t at, double weight) noexcept nogil:
-    """Samples advance, so an element that was met before is one of the last four taps.
+    """Add a weight to an element's tap. Samples advance, so an element that already has a tap is one of the last four.
 
-    A weight of 0 stays a tap of its own: times an infinity it is NaN, as in the formula.
+    A weight of 0 becomes a tap of its own, because its product with an infinity is NaN, as in the formula.
     """
     cdef Py_ssize_t i
     for i in range(max(bins.first[b], count[0] - 4), count[0]):
@@ -95,7 +95,7 @@ cdef void add_weight(Bins* bins, Py_ssize_t b, Py_ssize_t* count, Py_ssize_t at,
 
 cdef inline bint interpolated(real_t place, Py_ssize_t size, Py_ssize_t* low, Py_ssize_t* high,
                               real_t* part) noexcept nogil:
-    """The two elements beside a sample, and the weight of the second one. False outside the plane."""
+    """Find the two elements beside a sample, and the weight of the second one. False if it is outside the plane."""
     if place < -1 or place > size:
         return False
     place = max(place, <real_t> 0)
@@ -111,7 +111,7 @@ cdef inline bint interpolated(real_t place, Py_ssize_t size, Py_ssize_t* low, Py
 
 cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, Py_ssize_t size,
                      bint pairs) noexcept nogil:
-    """A sample between two elements. Outside the plane, it has no weight."""
+    """Add the taps of a sample between two elements. Outside the plane, a sample has no weight."""
     cdef Py_ssize_t low, high
     cdef real_t part
     if not interpolated(place, size, &low, &high, &part):
@@ -128,14 +128,14 @@ cdef void add_sample(Bins* bins, Py_ssize_t b, Py_ssize_t* count, real_t place, 
 
 
 cdef inline real_t way_to(real_t bin_size, Py_ssize_t i, Py_ssize_t samples) noexcept nogil:
-    """The distance from the start of a bin to its sample i. If the usual order overflows, the division comes first."""
+    """The distance from the start of a bin to its sample i. If the product overflows, the division comes first."""
     cdef real_t way = (i + <real_t> 0.5) * bin_size / samples
     return way if fabs(way) < <real_t> INFINITY else (i + <real_t> 0.5) / samples * bin_size
 
 
 cdef inline Py_ssize_t cut_samples(const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled, Py_ssize_t most,
                                    real_t* start, real_t* bin_size) noexcept nogil:
-    """Where the first bin starts, and the length of a bin. The result is the number of its samples along the axis,
+    """Find where the first bin starts, and the length of a bin. Return the number of a bin's samples along the axis,
     which is at most `most` unless an attribute sets it."""
     cdef real_t scale = <real_t> job.scale, offset = <real_t> job.offset, length
     start[0] = begin * scale - offset
@@ -172,7 +172,7 @@ cdef void align_bins(Bins* bins, const RegionCall* job, real_t begin, real_t end
 
 cdef inline real_t cut_elements(const RegionCall* job, real_t begin, real_t end, Py_ssize_t pooled,
                                 Py_ssize_t* start) noexcept nogil:
-    """The element at which a region starts. The result is the length of a bin."""
+    """Find the element at which a region starts. Return the length of a bin."""
     cdef real_t scale = <real_t> job.scale
     cdef Py_ssize_t stop = <Py_ssize_t> round(end * scale)
     start[0] = <Py_ssize_t> round(begin * scale)
@@ -214,7 +214,8 @@ cdef void set_bins(Bins* bins, const RegionCall* job, real_t begin, real_t end, 
 
 
 cdef inline real_t larger(real_t a, real_t b) noexcept nogil:
-    """The larger value, the first of two equal ones, or a NaN if there is one. Each step compiles to an instruction."""
+    """The larger value, the first of two equal values, or a NaN if there is one. Each step compiles to an
+    instruction."""
     cdef real_t result = b if b > a else a
     return b if b != b else result
 
@@ -289,7 +290,7 @@ cdef void separable_bins(real_t* unused, const RegionCall* job, const char* plan
 
 cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after, real_t* y, Py_ssize_t n,
                       const Tap* row, const Tap* column, bint fresh) noexcept nogil:
-    """The largest of a sample's four weighted corners; `after` is the distance from the left to the right corners."""
+    """The largest of a sample's four weighted corners. `after` is the distance from left to right corners."""
     cdef Py_ssize_t j
     cdef real_t a = <real_t> (row.weight * column.weight), b = <real_t> (row.weight * column.rest)
     cdef real_t c = <real_t> (row.rest * column.weight), d = <real_t> (row.rest * column.rest), corner = 0
@@ -304,7 +305,7 @@ cdef void add_corners(const real_t* upper, const real_t* lower, Py_ssize_t after
 
 cdef void corner_bins(real_t* unused, const RegionCall* job, const char* plane, Py_ssize_t b, Py_ssize_t channels,
                       Scratch* scratch) noexcept nogil:
-    """Like `separable_bins`, for the maximum over all samples of the largest of four weighted corners."""
+    """Compute one row of bins. Each bin is the maximum over its samples of their largest weighted corner."""
     cdef const Bins* rows = &scratch.rows
     cdef const Bins* columns = &scratch.columns
     cdef Py_ssize_t i, c, k, left
@@ -324,7 +325,7 @@ cdef void corner_bins(real_t* unused, const RegionCall* job, const char* plane, 
 
 
 cdef inline void set_plain_nans(real_t* values, Py_ssize_t n) noexcept nogil:
-    """Give NaNs that computations returned the same bits."""
+    """Set all NaNs to the same bits, whatever computation returned them."""
     cdef Py_ssize_t j
     for j in range(n):
         values[j] = values[j] if values[j] == values[j] else <real_t> NAN
@@ -422,11 +423,11 @@ cdef Images images_of(cnp.ndarray source, int half, bint channels_last):
 cdef Py_ssize_t most_taps(const RegionCall* job, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t most) noexcept nogil:
     """The maximum number of taps of all bins of an axis."""
     cdef double each
-    if job.kind == ROI_MAX:  # bins share no element but that of their border
+    if job.kind == ROI_MAX:  # neighbouring bins share at most the element at their border
         return <Py_ssize_t> min(<double> size + pooled, <double> TOO_LARGE)
-    each = job.sampling if job.sampling else most  # one for each sample,
+    each = job.sampling if job.sampling else most  # corners take one tap per sample
     if job.kind == ALIGN_AVG:
-        each = min(2 * each, 2.0 * size + 2)  # or two, but no more than two for each element: see add_weight
+        each = min(2 * each, 2.0 * size + 2)  # averages take two, but at most two per element: see add_weight
     return <Py_ssize_t> min(pooled * each, <double> TOO_LARGE)
 
 
@@ -482,8 +483,9 @@ cdef list bins_between(const RegionCall* job, real_t begin, real_t end, Py_ssize
 def bins_along(cut, begin, end, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t most, bint double_precision):
     """The bins of a region along an axis of this size, as the loops find them. `cut` is a `planning.regions.Regions`.
 
-    For MaxRoiPool, a bin is its elements [low, high). For RoiAlign, it is where it starts and ends, and its samples:
-    the place, the two elements beside it, and the weight of the second one, or None for these outside the plane.
+    For MaxRoiPool, a bin is its range of elements [low, high). For RoiAlign, a bin has a start, an end, and samples. A
+    sample is a place, the two elements beside it and the weight of the second one. Samples outside the plane have None
+    for elements and weight.
     """
     cdef RegionCall job
     set_division(&job, cut, most, most)
@@ -494,7 +496,7 @@ def bins_along(cut, begin, end, Py_ssize_t pooled, Py_ssize_t size, Py_ssize_t m
 
 def pool_regions(cut, cnp.ndarray x, cnp.ndarray y, cnp.ndarray rois, cnp.ndarray images, tuple most,
                  bint channels_last, int threads):
-    """Pool region r of image images[r], (x1, y1, x2, y2) = rois[r], into y[r]. `cut` is a `Regions`, and `most` the
+    """Pool region r, (x1, y1, x2, y2) = rois[r], of image images[r] into y[r]. `cut` is a `Regions`, and `most` is the
     maximum number of samples of a bin along each axis.
 
     All arguments have been checked."""

@@ -24,8 +24,8 @@ cdef extern from *:
 
 cdef enum:
     LOOKS = 1 << 16  # elements between two checks for signals
-    BAD = 1  # results of a check: an index is out of range,
-    CROSSING = 2  # or is in a plane other than that of its element
+    BAD = 1  # result of a check: an index is out of range
+    CROSSING = 2  # result of a check: an index is in another plane than its element
 
 ctypedef fused bits_t:
     uint16_t
@@ -35,13 +35,13 @@ ctypedef fused bits_t:
 
 cdef struct Unpool:
     bint channels_last
-    Py_ssize_t images, channels, size      # elements of x are images * channels planes of that size
+    Py_ssize_t images, channels, size      # x consists of images * channels planes with `size` elements
     Py_ssize_t target, stored_size         # elements of a plane as addressed by indices, and as stored in y
     Py_ssize_t part, tasks                 # channels of a task, and number of tasks
     int axes
-    Py_ssize_t addressed[MOST_AXES]        # shape of the addressed planes, and
-    Py_ssize_t stored[MOST_AXES]           # of the planes of y, whose first corner is the same
-    bint alike                             # whether both are the same
+    Py_ssize_t addressed[MOST_AXES]        # shape of the planes that indices address
+    Py_ssize_t stored[MOST_AXES]           # shape of the planes of y, which start at the same corner
+    bint alike                             # whether the two shapes are equal
 
 
 cdef struct Task:
@@ -137,8 +137,8 @@ cdef inline Py_ssize_t place_in_plane(const Unpool* job, Py_ssize_t place) noexc
 
 cdef void store_run(const Unpool* job, const bits_t* x, const int64_t* indices, bits_t* y, Py_ssize_t n,
                     const Task* task, bint crossing) noexcept nogil:
-    """Scatter values. An index that changed since the check stores nothing if it has left its plane, or the range if
-    planes may cross."""
+    """Scatter values. An index that changed since the check stores nothing if it has left its plane or, if indices may
+    cross planes, the range of y."""
     cdef Py_ssize_t low = task.plane * job.target, home = plane_in_y(job, task.plane), i
     cdef Py_ssize_t step = task.step * job.target
     cdef uint64_t limit = job.images * job.channels * job.target, target = job.target, index
@@ -177,7 +177,7 @@ cdef void store_task(const Unpool* job, const bits_t* x, const int64_t* indices,
 
 
 cdef void clear_planes(const Unpool* job, bits_t* y, Py_ssize_t plane, Py_ssize_t n) noexcept nogil:
-    """Set n planes to zero: one, or all of an image if channels are last."""
+    """Set n planes to zero: one plane, or all planes of an image if channels are last."""
     memset(y + plane * job.stored_size, 0, n * job.stored_size * sizeof(bits_t))
 
 
@@ -234,7 +234,7 @@ cdef void run_all(void* tasks) noexcept nogil:
 
 
 def unpool(cnp.ndarray x, cnp.ndarray indices, cnp.ndarray y, addressed, bint channels_last, int threads):
-    """Stores x at the places that indices name in the shape `addressed`, into y, which is zero elsewhere.
+    """Store x in y, at the places that indices name in the shape `addressed`. y is zero elsewhere.
 
     All arrays are contiguous and native, elements have 2, 4 or 8 bytes, and y has at least the addressed shape. The
     result is -1, or the position of the first bad index in the order of N, C and the spatial axes. If an index is bad,
