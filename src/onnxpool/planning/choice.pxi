@@ -7,7 +7,7 @@ cdef int forced_solver = ANY, forced_lanes = ANY
 
 
 cdef double moved(const Problem* p) noexcept nogil:
-    """The registers of elements and results that are moved per register of results."""
+    """How many registers of elements and results are moved per register of results."""
     cdef double amount = 1
     cdef int a
     for a in range(p.rank):
@@ -17,8 +17,8 @@ cdef double moved(const Problem* p) noexcept nogil:
 
 cdef double halo(const Problem* p) noexcept nogil:
     """
-    The average number of times that tiles read a place, if channels are made adjacent tile by tile. They read none more
-    often than windows have taps.
+    The average number of times that tiles read a place, if channels are made adjacent tile by tile. A place is read at
+    most as often as windows have taps.
     """
     cdef Py_ssize_t side = <Py_ssize_t> rint(pow(TILE, 1.0 / p.rank))  # windows of a tile along each axis
     cdef double times = 1, read, most
@@ -35,11 +35,11 @@ cdef double halo(const Problem* p) noexcept nogil:
 
 
 cdef Choice choose(const Problem* p, int form) noexcept nogil:
-    """The cheapest of the solvers that fit, each of which is the first one of its family; or if none has costs, the
-    first one that fits."""
+    """The cheapest solver among the first fitting solvers of all families. If none of them has costs, the first solver
+    that fits."""
     cdef Choice choice = Choice(ANY, form, HUGE_VAL)
     cdef bint forced = forced_solver != ANY and fits(forced_solver, p)
-    cdef int s, met = ANY  # the family of the last solver that fitted
+    cdef int s, met = ANY  # the family of the last solver that fits
     cdef double cost
     for s in range(SOLVERS):
         if s != forced_solver if forced else table[s].family == met or not fits(s, p):
@@ -55,7 +55,7 @@ cdef Choice choose(const Problem* p, int form) noexcept nogil:
 
 
 cdef Choice choose_between(const Problem* rows, const Problem* lanes) noexcept nogil:
-    """The cheaper of two forms: reducing items row by row, or strided lanes made adjacent."""
+    """The cheaper of two forms: rows that are reduced item by item, or strided lanes that are made adjacent."""
     cdef Choice by_rows, by_lanes
     cdef double moving = moving_cost[lanes.whole] * moved(lanes), cost
     if forced_lanes != ANY:

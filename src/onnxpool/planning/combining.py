@@ -14,20 +14,20 @@ LARGEST = np.finfo(np.float64).max
 
 
 def ratio(a: Array, b: Array) -> Array:
-    """a / b for 0 <= a <= b. Where b is 0 or infinite, it is 1 if a equals b, and otherwise 0."""
+    """a / b for 0 <= a <= b. If b is 0 or infinite, the ratio is 1 if a equals b, and otherwise 0."""
     plain = (b > 0) & np.isfinite(b)
     return np.where(plain, a / np.where(plain, b, 1), a == b)
 
 
 def scaled(a: Array, b: Array, error: float) -> Array:
-    """a * b, where this relative error alone does not exceed the largest number."""
+    """a * b. A product that this relative error alone makes infinite becomes the largest number."""
     product = a * b
     fits = np.isfinite(a) & (a / 2 * b <= LARGEST / 2 * (1 + error))
     return np.where(fits, np.minimum(product, LARGEST), product)
 
 
 def counted(mean: Array, count: Array) -> Array:
-    """A partial result of means that leave NaNs out."""
+    """A partial result of means that skip NaNs."""
     both = np.empty(mean.shape, [("mean", mean.dtype), ("count", np.int64)])
     both["mean"], both["count"] = mean, count
     return both
@@ -37,10 +37,10 @@ class Total:
     """
     The result of the shares added so far.
 
-    Extrema are exact. So are sums of integers below 2**EXACT, which a mean in float64 determines. Other means are added
-    in float64, weighted by the sizes of their shares. Norms are scaled by the largest norm before their powers are
-    added, so that no sum overflows. If NaNs are left out, those of partial results stand for shares without a number,
-    and means come with the number of their elements.
+    Extrema are exact. So are integer sums below 2**EXACT, which a mean in float64 determines. Other means are added in
+    float64, weighted by the sizes of their shares. Norms are scaled by the largest norm before their powers are added,
+    so that no sum overflows. If NaNs are skipped, a NaN in a partial result stands for a share without a number, and
+    means come with the number of their elements.
     """
 
     def __init__(self, reduction: Reduction, taps: int, dtype: np.dtype[Any]) -> None:
@@ -49,7 +49,7 @@ class Total:
         self.value: Array | None = None
         self.exact: Array | None = None  # where sums of integers are exact
         self.scale: Array | None = None  # the largest norm
-        self.valid: Array | None = None  # elements that are not NaN, or norms of which there is one
+        self.valid: Array | None = None  # the number of elements, or for norms of shares, that are not NaN
 
     def add(self, value: Array, taps: int) -> None:
         """Add the partial result of one share."""
@@ -79,7 +79,7 @@ class Total:
         value = value * (taps / self.taps)
         if self.value is not None:
             finite, value = np.isfinite(self.value) & np.isfinite(value), self.value + value
-            value = np.where(finite, np.clip(value, -LARGEST, LARGEST), value)  # rounding alone may exceed the largest
+            value = np.where(finite, np.clip(value, -LARGEST, LARGEST), value)  # rounding must not make it infinite
         self.value = value
 
     def _add_sum(self, value: Array) -> None:
@@ -90,7 +90,7 @@ class Total:
         self.value, self.exact = value, exact
 
     def _numbers(self, value: Array, count: Array) -> Array:
-        """Partial results, or 0 of no number. The numbers are counted."""
+        """Partial results, with 0 for shares without a number. `count` is added to the numbers counted so far."""
         self.valid = count.astype(np.int64) if self.valid is None else self.valid + count
         return np.where(count, value, 0)
 
@@ -112,7 +112,7 @@ class Total:
         return float(digits * 2**-53 * max(1.0, 1 / self.reduction.p))
 
     def result(self, dtype: np.dtype[Any] | None = None) -> Array | None:
-        """The result, by default in the dtype in which it was added up, or None without any share."""
+        """The result, by default in the dtype in which shares were added. None without any share."""
         value = self.value
         with np.errstate(all="ignore"):
             if value is not None and self.exact is not None:
@@ -127,7 +127,7 @@ class Total:
                 if dtype is None and self.reduction.name == "mean":
                     return counted(value, self.valid)
             if value is not None and self.reduction.name not in MERGES:
-                value = np.where(np.isnan(value), np.nan, value)  # of the same bits, whatever the shares
+                value = np.where(np.isnan(value), np.nan, value)  # NaNs with the same bits, whatever the shares
             return value if value is None or dtype is None else value.astype(dtype)
 
     def _mean_of_integers(self, value: Array, exact: Array, dtype: np.dtype[Any]) -> Array:

@@ -1,7 +1,7 @@
 """THE TABLE of costs: nanoseconds for each unit of work of loops in `kernels/loops/`, by bytes of a register.
 
-Units have the order that they have in `work.pxi`. `tools/measure_routes.py --fit` fits and prints the costs.
-Loops that are not listed are chosen where none of these fits, or when a test forces them.
+Units are in the same order as in `work.pxi`. `tools/measure_routes.py --fit` fits and prints the costs. Loops that are
+not listed are chosen where no listed loops fit, or if a test forces them.
 """
 
 MOVED = "moved"  # not loops: makes a register of elements adjacent
@@ -45,5 +45,5 @@ def prices(register: int, whole: bool) -> dict[str, dict[str, float]]:
 
 
 def nearest(register: int) -> int:
-    """The bytes of a register for which there are costs: those of the widest registers that are not wider, if any."""
+    """The register width in bytes whose costs apply: the widest known one that is not wider, or else the narrowest."""
     return max((known for known in COSTS if known <= register), default=min(COSTS))

@@ -17,16 +17,16 @@ from .request import MERGES, Reduction
 
 INDEX_BYTES = 8
 MOST_TILES = 256  # maximum number of plans for parts that a plan caches
-MOST_CUTS = 32  # maximum number of recent parts that it caches
+MOST_CUTS = 32  # maximum number of recent parts that a plan caches
 Kept = TypeVar("Kept")
 
 
 class Line(NamedTuple):
-    """The dependence of results on elements along one axis of an array."""
+    """How results depend on elements along one axis of an array."""
 
     size: int  # size of the array
     windows: Axis | None  # None if each element has a result of its own
-    least: int  # elements that must be read together, so that sums keep their order
+    least: int  # minimum elements that must be read together, so that sums keep their order
     kept: bool  # whether the result has the axis
 
     def read_by(self, places: int) -> int:
@@ -64,12 +64,12 @@ def known(kept: dict[Any, Kept], most: int, key: Any, make: Callable[[], Kept]) 
 
 
 class Cuttable(Plan):
-    """A plan that reduces windows, and so has parts."""
+    """A plan that reduces windows, so it can be cut into parts."""
 
     __slots__ = ()
 
     reduction: Reduction
-    _tiles: dict[str, Plan]  # of parts, by their geometry
+    _tiles: dict[str, Plan]  # plans of parts, by geometry
     _cuts: dict[tuple[Range, ...], Cut]  # recent parts, by their ranges
 
     def _places(self) -> Sequence[int]:
@@ -82,7 +82,7 @@ class Cuttable(Plan):
         raise NotImplementedError(f"{self.label} has no parts")
 
     def _cropped(self, plan: Plan, crop: tuple[slice, ...]) -> Plan:
-        """A plan that returns some results of another plan."""
+        """A plan that returns some of another plan's results."""
         raise NotImplementedError(f"{self.label} has no parts")
 
     def _numbering(self) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ class Cuttable(Plan):
         raise NotImplementedError(f"{self.label} has no indices")
 
     def _least(self, axis: int) -> int:
-        """The number of elements along an axis that must be read together, so that sums keep their order."""
+        """The minimum number of elements along an axis that must be read together, so that sums keep their order."""
         return 1
 
     def _result_axes(self) -> list[int]:
@@ -99,7 +99,7 @@ class Cuttable(Plan):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """The dependence of results on elements along each axis of the array."""
+        """How results depend on elements along each axis of the array."""
         along, kept = dict(zip(self._places(), self.axes, strict=True)), self._result_axes()
         return tuple(Line(size, along.get(axis), self._least(axis), axis in kept)
                      for axis, size in enumerate(self.shape))
@@ -109,7 +109,7 @@ class Cuttable(Plan):
         return Part(self, *known(self._cuts, MOST_CUTS, tuple(ranges), lambda: self._cut(ranges)))
 
     def _cut(self, ranges: Sequence[Range]) -> Cut:
-        """A part without its whole. Parts of equal geometry share a plan."""
+        """What a part consists of. Parts with equal geometry share a plan."""
         wanted = iter(ranges)
         lows, sizes, windows, crop = [], [], {}, []
         for axis, line in enumerate(self.lines):
@@ -166,7 +166,7 @@ class Cuttable(Plan):
         """The dtype of partial results, where it differs from the array's."""
         if self.reduction.name in MERGES:
             return None
-        if self.dtype.kind not in "biu" and self.result_dtype != self.dtype:  # it is wider
+        if self.dtype.kind not in "biu" and self.result_dtype != self.dtype:  # the result is wider
             return dtype_name(self.result_dtype)
         return DTYPES[dtype_name(self.dtype)].wide
 

@@ -1,14 +1,14 @@
 """The normal form of a problem: as few dimensions as its arrays allow, each with its role in the loops."""
 
 cdef struct Found:
-    # Dimensions with windows, and the others. Each is listed from the fastest to the slowest.
+    # Dimensions with windows, and other dimensions, each from the fastest to the slowest.
     Dim[MOST_AXES] dims, rest
     Axis[MOST_AXES] axes
     int rank, others
 
 
 cdef inline bint is_kept(const Axis* axis) noexcept nogil:
-    """Whether every element is a window by itself."""
+    """Whether every element is a window of its own."""
     return axis.kernel == 1 and axis.out == axis.size and axis.pad == 0 and axis.pad_end == 0
 
 
@@ -16,7 +16,7 @@ cdef bint are_one(const Request* r, int axis, int other) noexcept nogil:
     """
     Whether two pooled axes count as one in the order of sums, which they do if no other axis lies between them.
 
-    An axis of one element counts too, because the size of a batch must not affect a sum.
+    An axis between them counts even if it has one element, because the size of a batch must not affect a sum.
     """
     cdef int between
     if other == axis + 1:
@@ -47,8 +47,8 @@ cdef void dims_of(const Request* r, bint alone, Found* found) noexcept nogil:
     """
     The dimensions of the arrays.
 
-    Neighbouring axes are merged if the strides of every array are those of a single axis, and either no windows lie
-    along them or one window covers both. If `alone`, the axis before a pooled one is not merged with earlier axes.
+    Adjacent axes are merged if every array allows flattening them, and either no windows lie along them or one window
+    covers both. If `alone`, the axis before a pooled axis is not merged with earlier axes.
     """
     cdef Dim* last = NULL
     cdef bint last_pooled = False, before_pooled = False, pooled, kept, follows
@@ -89,7 +89,7 @@ cdef inline bint is_nearer(const Request* r, const Dim* dim, const Dim* other) n
 
 cdef void set_form(const Request* r, const Found* found, const Found* others, int lane, bint apart,
                    Form* form) noexcept nogil:
-    """The form with these lanes. Of the rest, the dimension with the smallest stride becomes the items."""
+    """The form with these lanes. Of the other dimensions, the one with the smallest stride becomes the items."""
     cdef int i, item = -1
     form.lane = Dim(1, 0, -1, -1)
     if lane >= 0:
@@ -113,8 +113,8 @@ cdef void set_form(const Request* r, const Found* found, const Found* others, in
 
 cdef int forms_of(const Request* r, Form* forms) noexcept nogil:
     """
-    The forms that a problem can have: rows, lanes that are made adjacent, or both, between which costs decide. Return
-    their number.
+    The forms that a problem can have: rows, lanes that are made adjacent, or both. If there are both, costs decide.
+    Return their number.
     """
     cdef Found found, alone
     cdef const Found* others = &found

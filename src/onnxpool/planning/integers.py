@@ -1,8 +1,8 @@
 """Means of integers: exact sums, rounded once.
 
-Loops for integers average elements of 8 and 16 bits. Other elements, and those of means that are floats, are converted
-to floats a part at a time, so that sums are integers that float64 represents. If they are too large for that, elements
-are cut into pieces of few bits, whose sums are combined. NumPy adds whole axes.
+Loops for integers average elements of 8 and 16 bits. Wider elements are converted to floats a part at a time, and so
+are all elements if means are floats. Sums are then integers that float64 represents. If sums are too large for that,
+elements are cut into pieces of few bits, whose sums are combined. NumPy adds whole axes.
 """
 
 import math
@@ -20,10 +20,10 @@ from .request import Request
 
 EXACT = 51  # bits of sums that can be recovered from a mean in float64
 LONGEST = 62  # bits of sums in 64-bit integers
-HUGE = 1 << 43  # divisors from which on means do not tell sums
-SLAB = 1 << 20  # bytes of elements of which pieces are made at a time, at least
+HUGE = 1 << 43  # minimum divisor for which a mean no longer determines its sum
+SLAB = 1 << 20  # minimum bytes of elements that are cut into pieces at a time
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-INT16 = np.dtype(np.int16)  # as which bytes are averaged whose sums do not fit into 16 bits
+INT16 = np.dtype(np.int16)  # bytes are averaged in this dtype if sums do not fit into 16 bits
 FLOAT32_DIGITS = 24
 DIVISOR = 2  # row of `kernels.windows_of`
 
@@ -31,22 +31,23 @@ Piece = Callable[[Array], Array]  # some bits of each element
 
 
 def bits_of(dtype: np.dtype[Any]) -> int:
-    """The number of bits of the magnitudes of a dtype."""
+    """The number of bits that a dtype's magnitudes have."""
     return 1 if dtype.kind == "b" else 8 * dtype.itemsize - (dtype.kind == "i")
 
 
 def exact_divisor(dtype: np.dtype[Any], held: np.dtype[Any]) -> int:
-    """The largest divisor for which sums of a dtype are exact in floats, so that their quotient is rounded once."""
+    """The largest divisor for which a dtype's sums are exact in floats, so that quotients are rounded once."""
     digits = FLOAT32_DIGITS if held == FLOAT32 else EXACT
     return int((1 << max(0, digits - bits_of(dtype))) - 1)
 
 
-FEW_TAPS = {"uint8": 16, "int16": 256, "uint16": 256}  # of means that loops round in fewer steps
-MOST_TAPS = {"uint8": 257, "int16": 1 << 15, "uint16": 1 << 15}  # of means that loops round to integers
+FEW_TAPS = {"uint8": 16, "int16": 256, "uint16": 256}  # maximum for means that loops round in fewer steps
+MOST_TAPS = {"uint8": 257, "int16": 1 << 15, "uint16": 1 << 15}  # maximum for means that loops round to integers
 
 
 def held_in(request: Request) -> np.dtype[Any]:
-    """The dtype to which elements are converted for the loops; for integers that these round, their own."""
+    """The dtype to which elements are converted for the loops. Loops that round integers take the elements' own
+    dtype."""
     dtype, result = request.dtype, request.result_dtype
     if dtype.kind not in "biu":
         return result
@@ -60,7 +61,7 @@ def held_in(request: Request) -> np.dtype[Any]:
 
 
 def divisors_for(dtype: np.dtype[Any], held: np.dtype[Any], result: np.dtype[Any]) -> tuple[int, int]:
-    """The least and the largest divisor for which loops of `held` make the means, so that these need only a cast."""
+    """The smallest and the largest divisor for which loops compute the means in `held`, so that only a cast follows."""
     own = MOST_TAPS.get(dtype.name, 0)
     if held == dtype:
         return 0, own
@@ -70,7 +71,7 @@ def divisors_for(dtype: np.dtype[Any], held: np.dtype[Any], result: np.dtype[Any
 
 
 def divisors_of(request: Request, ranges: Sequence[slice]) -> list[Array]:
-    """The factors of the divisors of these results: those of each pooled axis, shaped to be multiplied."""
+    """The factors of these results' divisors: one array for each pooled axis, shaped to be multiplied."""
     divisors = []
     for place, axis in request.windows:
         along = kernels.windows_of(axis, ranges[place].start, ranges[place].stop)[DIVISOR]
@@ -79,33 +80,34 @@ def divisors_of(request: Request, ranges: Sequence[slice]) -> list[Array]:
 
 
 def magnitude_bits(x: Array) -> int:
-    """The number of bits of the magnitudes of an array."""
+    """The number of bits that an array's magnitudes need."""
     if x.dtype.itemsize < FLOAT64.itemsize or not x.size:
         return bits_of(x.dtype)
     return max(int(x.max()).bit_length(), (~int(x.min()) if x.dtype.kind == "i" else 0).bit_length())
 
 
 def piece_of(x: Array, shift: int, mask: int | None) -> Array:
-    """The bits of elements from a place on, or only those of a mask."""
+    """The bits of elements from position `shift` on, or only the bits in a mask there."""
     x = x.astype(np.uint8) if x.dtype.kind == "b" else x  # 1 for any byte but 0
     x = x >> shift if shift else x
     return x if mask is None else x & mask
 
 
 def pieces_of(x: Array, bits: int) -> list[Piece]:
-    """The pieces of so many bits that the elements of an array consist of, the highest first, with its sign."""
+    """Functions that cut an array's elements into pieces of this many bits. The highest piece is first, and signed."""
     count = max(1, -(-magnitude_bits(x) // bits))
     masks = [None, *[(1 << bits) - 1] * (count - 1)]
     return [partial(piece_of, shift=bits * (count - 1 - place), mask=mask) for place, mask in enumerate(masks)]
 
 
 def has_huge_divisors(axes: Sequence[Axis]) -> bool:
-    """Whether sums cannot be recovered from means: if much more padding counts than there is room for in any array."""
+    """Whether sums cannot be recovered from means, because far more padding counts than any array has elements."""
     return largest_divisor(axes) >= HUGE and any(axis.counts_pads for axis in axes)
 
 
 def nearest(means: Array, result: np.dtype[Any]) -> Array:
-    """Means in float64 as integers. The largest ones of 64 bits round to floats that are beyond the range."""
+    """Means in float64 as integers. The largest 64-bit integers round to floats beyond the range, so means are
+    clipped."""
     limits, means = np.iinfo(result), np.rint(means)
     beyond = means >= 2.0 ** bits_of(result)
     low = np.maximum(np.where(beyond, 0, means), limits.min).astype(result)
@@ -127,20 +129,20 @@ def means(parts: list[Array], bits: int, divisors: Sequence[Array], result: np.d
     result : numpy.dtype
     """
     shape = np.broadcast_shapes(parts[0].shape, *[factor.shape for factor in divisors])
-    factors = [np.ones((), np.int64)]  # as few as have no product beyond 63 bits
+    factors = [np.ones((), np.int64)]  # factors are multiplied while products fit into 63 bits
     for factor in divisors:
         if int(factors[-1].max(initial=0)) * int(factor.max(initial=0)) > INT64_MAX:
             factors.append(factor)
         else:
             factors[-1] = factors[-1] * factor
-    y = np.empty(shape, result.str)  # of the usual number for this size
+    y = np.empty(shape, result.str)  # NumPy's canonical dtype for this size
     parts, factors = ([np.ascontiguousarray(np.broadcast_to(one, shape)) for one in some] for some in (parts, factors))
     kernels.round_quotients(parts, bits, factors, y)
     return y
 
 
 def adds_pieces(held: Request, request: Request) -> bool:
-    """Whether exact sums are divided, perhaps of pieces, because quotients of floats do not determine all means."""
+    """Whether exact sums, perhaps sums of pieces, are divided, because float quotients do not determine all means."""
     fits = largest_divisor(held.axes) <= exact_divisor(request.dtype, FLOAT64)
     short = held.dtype in (INT16, FLOAT32) or (request.result_dtype != FLOAT32 and fits)
     return not short or has_huge_divisors(request.axes)

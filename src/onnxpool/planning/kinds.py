@@ -1,13 +1,13 @@
-"""The plans of operators that reduce windows, by how results come about. `plan_of` chooses the kind.
+"""The plans of operators that reduce windows, by how they compute results. `plan_of` chooses the kind.
 
 | kind | results |
 |---|---|
-| `CopyPlan` | elements of X, as each window has a single one |
-| `LoopPlan` | those of a compiled loop |
-| `QuantisedPlan` | the same, with scales and zero points |
-| `CorrectedPlan` | the same, some of which are set afterwards, since NaNs are left out |
-| `ConvertedPlan` | those of a plan for a wider dtype, to which elements are converted a part at a time |
-| `IntegerMeanPlan` | the same, rounded once: means of windows of integers |
+| `CopyPlan` | elements of X, because each window has only one |
+| `LoopPlan` | results of a compiled loop |
+| `QuantisedPlan` | results of a compiled loop, with scales and zero points |
+| `CorrectedPlan` | results of a compiled loop that skips NaNs; some results are set afterwards |
+| `ConvertedPlan` | results of a plan for a wider dtype, to which elements are converted a part at a time |
+| `IntegerMeanPlan` | means of windows of integers, from a plan for a wider dtype, rounded once |
 | `WholeMeanPlan` | means of whole axes of integers, which NumPy adds |
 """
 
@@ -33,16 +33,16 @@ from .plan import QUANTISED, ReducingPlan
 from .request import MERGES, Reduction, Request, picked
 
 INDEX = np.dtype(np.int64)
-OVERLAP_WORK: Any = 1000  # of the search for elements that two results share; harder cases are refused
+OVERLAP_WORK: Any = 1000  # maximum work of searching for elements that two results share; harder cases are refused
 MOST_POOLS = 16  # maximum number of pools that a plan keeps for arrays of different strides
-MOST_AT_ONCE = 1 << 14  # windows along an axis of which Python looks at the taps
+MOST_AT_ONCE = 1 << 14  # maximum windows along an axis whose taps Python looks at together
 Strides = tuple[int, ...]
 Memory = tuple[Strides, tuple[Strides, ...], bool]  # strides of X and the results; whether X is contiguous and native
 Scales = quantisation.Scales | None
 
 
 def is_plain(x: Array) -> bool:
-    """Whether the number of its dtype, a shape and an address say all about an array. Times have units as well."""
+    """Whether type number, shape and address fully describe an array. Times also have units, so they are not plain."""
     return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative and x.dtype.kind not in MOMENTS
 
 
@@ -52,7 +52,7 @@ def missing(dtype: np.dtype[Any]) -> Any:
 
 
 def borders(axis: Axis) -> Iterator[slice]:
-    """The windows along an axis that may have taps in the padding, a few at a time."""
+    """The ranges of windows along an axis that may have taps in the padding, a few windows at a time."""
     for begin, end in ((0, axis.begin), (axis.end, axis.out)):
         for low in range(begin, end, MOST_AT_ONCE):
             yield slice(low, min(end, low + MOST_AT_ONCE))
@@ -71,7 +71,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
     Attributes
     ----------
     request : Request
-        The task. It includes the next two values.
+        The task, which includes the next two attributes.
     axes : tuple of Axis
         The windows of each pooled axis, in the order of the array.
     reduction : Reduction
@@ -80,14 +80,14 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
 
     __slots__ = ("_bytes", "_cuts", "_need", "_pools", "_tiles", "axes", "output_shape", "reduction", "request")
 
-    scaled = False  # whether further inputs give scales and zero points
+    scaled = False  # whether further inputs are scales and zero points
     request: Request
     axes: tuple[Axis, ...]
     reduction: Reduction
     output_shape: tuple[int, ...]
     _bytes: int  # size of X
-    _need: budget.Need | None  # what a call needs, once that has been asked
-    _pools: kernels.Pools  # by `Memory`; replaced only by `_renew`, since calls read it without counting a reference
+    _need: budget.Need | None  # what a call needs, once a limit has asked for it
+    _pools: kernels.Pools  # by `Memory`. Only `_renew` replaces it, because calls read it without counting a reference
 
     def __init__(self, operator: Any, request: Request, **more: Any) -> None:
         super().__init__(operator, request.shape, request.dtype, result_dtype=request.result_dtype, request=request,
@@ -123,7 +123,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         return list(self.request.kept)
 
     def _least(self, axis: int) -> int:
-        """All lanes of a whole channel, where their number decides the order of sums."""
+        """All lanes of a whole channel, if the number of lanes decides the order of sums."""
         batch = [own for own in range(len(self.shape)) if own not in self.request.pooled and self.shape[own] > 1]
         reduced = [own for own, windows in self.request.windows if windows.size > 1]
         if not self.reduction.whole or not reduced or axis not in batch or axis == 0:
@@ -143,7 +143,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
     # Running
 
     def _tuned(self, x: Any, seconds: float, num_threads: int | None) -> Plan:
-        """This plan, as there is nothing to measure, after the checks of the arguments."""
+        """This plan itself, once its arguments are checked, because there is nothing to measure."""
         self._tunable(x, num_threads)
         return self
 
@@ -154,7 +154,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         return given, self._team(num_threads)
 
     def _check_limits(self) -> None:
-        """Refuse to run if that would exceed the limits in force. Compiled calls come here as well."""
+        """Refuse calls that would exceed the limits in force. Compiled calls run this check as well."""
         limits = budget.in_force()
         if limits is budget.NO_LIMITS:
             return
@@ -183,7 +183,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         return y if indices is None else (y, delivered(indices, indices_out))
 
     def _out_pair(self, out: Any) -> tuple[Array | None, Array | None]:
-        """The arrays given for maxima and for indices, each None by default."""
+        """The arrays passed for maxima and for indices, each None by default."""
         if out is None:
             return None, None
         if not isinstance(out, tuple) or len(out) != 2:
@@ -203,41 +203,40 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
         return None if self.request.channel is None else layout.memory_order(x, self.request.channel)
 
     def _takes(self, out: Array) -> bool:
-        """Sums over whole axes would have another order if the strides of the result were others."""
+        """Whether results can be stored in an array. Its strides can change the order of sums over whole axes."""
         whole = self.reduction.whole and self.request.channel is None and self.reduction.name not in MERGES
         return not whole or bool(out.flags.c_contiguous)
 
     def _rule(self, inputs: tuple[Any, ...]) -> Scales:
-        """The parameters that the inputs after X set for a kernel."""
+        """The kernel parameters that the inputs after X set."""
         self._no_inputs(inputs)
         return None
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Scales, team: int) -> None:
-        """Reduce an array, which is not empty, into arrays that do not overlap it."""
+        """Reduce a non-empty array into arrays that do not overlap it."""
         raise NotImplementedError(f"{self.label} has no loops")
 
     # Pools: loops can reduce all windows whose indices fit
 
     def _settle(self, pools: kernels.Pools, pool: kernels.Pool | None, held: np.dtype[Any], x: Array, y: Array,
                 indices: Array | None = None, picked: Sequence[tuple[int, int]] = ()) -> None:
-        """Let later calls on plain arrays go straight to a pool of a dtype, or to elements, if these arrays are
-        plain."""
+        """If these arrays are plain, let later calls on plain arrays go straight to a pool, or to elements of X."""
         if pools.plain is None and is_plain(x) and is_plain(y) and (indices is None or is_plain(indices)):
             pools.settle(kernels.plain_pool(
                 pool, self.shape, self.output_shape, self.dtype, held, self.result_dtype, quantised=self.scaled,
                 indexed=indices is not None, serial=self._bytes < threads.SERIAL_BYTES, picked=picked))
 
     def _memory(self, x: Array, y: Array, indices: Array | None) -> Memory:
-        """The strides of these arrays, and whether X is in row-major order and in the byte order of the machine."""
+        """The strides of these arrays, and whether X is contiguous in row-major order and in native byte order."""
         results = (y,) if indices is None else (y, indices)
         return steps(x), tuple(map(steps, results)), x.flags.c_contiguous and x.dtype.isnative
 
     def _pool(self, x: Array, y: Array, indices: Array | None, pools: kernels.Pools | None = None) -> kernels.Pool:
-        """The pool for arrays of these strides, which is kept in `pools`, by default the plan's."""
+        """The pool for arrays of these strides. It is kept in `pools`, by default the plan's pools."""
         return self._pool_for(*self._memory(x, y, indices), self._pools if pools is None else pools)
 
     def _row_major(self) -> Memory:
-        """The memory of row-major arrays."""
+        """The strides of row-major arrays, as a `Memory`."""
         itemsize = self.request.dtype.itemsize
         x, y, indices = (tuple(step * size * (n > 1) for step, n in zip(row_major(shape), shape, strict=True))
                          for shape, size in ((self.shape, itemsize), (self.output_shape, itemsize),
@@ -262,7 +261,7 @@ class WindowPlan(kernels.PlainCall, ReducingPlan):
 
 
 class CopyPlan(WindowPlan):
-    """The plan of windows of single elements, which the reduction does not change."""
+    """The plan of windows with one element each, which the reduction does not change."""
 
     __slots__ = ("_picked",)
 
@@ -273,7 +272,7 @@ class CopyPlan(WindowPlan):
 
     def _reduce(self, x: Array, y: Array, indices: Array | None, rule: Scales, team: int) -> None:
         elements = x[self._picked]
-        np.copyto(y, elements if x.dtype.kind != "b" else elements != 0)  # the byte 1 for any but 0
+        np.copyto(y, elements if x.dtype.kind != "b" else elements != 0)  # True is the byte 1, whatever byte X has
         if x.dtype.kind != "b":
             steps_of = [(axis, cut.step or 1) for axis in self.request.kept
                         if isinstance(cut := self._picked[axis], slice)]
@@ -327,7 +326,7 @@ class LoopPlan(WindowPlan):
 
     def _run(self, pools: kernels.Pools, x: Array, y: Array, indices: Array | None, rule: Scales,
              team: int) -> tuple[kernels.Pool, bool]:
-        """Run the pool for these arrays. Return it, and whether the sum of valid elements overflowed."""
+        """Run the pool for these arrays. Return the pool, and whether a sum that skips NaNs overflowed."""
         x = np.ascontiguousarray(x) if self.request.joins else x
         pool = self._pool(x, y, indices, pools)
         return pool, pool.run(x, y, team, rule, indices)
@@ -346,13 +345,13 @@ class QuantisedPlan(LoopPlan):
 
     @property
     def _maker(self) -> Callable[[tuple[Any, ...]], Callable[[int], quantisation.Scales]]:
-        """Makes parameters of the inputs after X, and of the number of taps."""
+        """A function that makes parameters from the inputs after X, and then from the number of taps."""
         return partial(quantisation.maker, self.label, self.dtype, "x_zero_point" in self.operator._schema.optional,
                        self.reduction.name == "mean_in_order")
 
 
 class CorrectedPlan(LoopPlan):
-    """The plan of windows without their NaNs, some of whose results are set after the loops."""
+    """The plan of windows whose NaNs are skipped. Some results are set after the loops."""
 
     __slots__ = ()
 
@@ -377,9 +376,9 @@ class CorrectedPlan(LoopPlan):
             self._correct_indexed(x, y, indices)
 
     def _correct_indexed(self, x: Array, y: Array, indices: Array) -> None:
-        """Set the results of windows without a number, and those that are zeros, whose signs the loops ignore."""
+        """Set the results of windows without a number, and results that are zeros, because loops ignore their signs."""
         order: Any = "F" if self.reduction.column_major else "C"
-        each = 2 * (y.itemsize + INDEX.itemsize * (1 + y.ndim))  # what the selection of an element holds
+        each = 2 * (y.itemsize + INDEX.itemsize * (1 + y.ndim))  # bytes that selecting one element takes
         blocks = Limit(None, layout.CONVERTED, strict=False).blocks(
             self.label, y.shape, lambda axis, places: places, lambda blocks: each * math.prod(blocks))
         for ranges in grid(y.shape, blocks):
@@ -392,25 +391,24 @@ class CorrectedPlan(LoopPlan):
                 values[zeros] = x[np.unravel_index(found[zeros], self.shape, order)]
 
     def _rescale(self, x: Array, y: Array, team: int) -> None:
-        """Compute means again that are not finite: without NaNs as usual, and others from elements that are scaled
-        down."""
+        """Recompute means that are not finite, from scaled-down elements. NaNs are skipped as before."""
         request = self.request._replace(reduction=self.reduction._replace(skips=False))
         usual = plan_of(self.operator, request)
         scale = x.dtype.type(2.0**64)
         for part, other in zip(*[plan._parts(Limit(None, layout.CONVERTED, strict=False)) for plan in (usual, self)],
                                strict=True):
-            means, elements = y[(*part.outputs, ...)], x[part.inputs]  # an array even if y has no axes
+            means, elements = y[(*part.outputs, ...)], x[part.inputs]  # `means` is an array even if y has no axes
             again = part(elements, num_threads=team)
             again = np.where(np.isnan(again), other(elements / scale, num_threads=team) * scale, again)
             np.copyto(means, again, where=~np.isfinite(means))
 
 
 class ConvertedPlan(WindowPlan):
-    """The plan of windows whose elements become those of a wider dtype, a part at a time."""
+    """The plan of windows whose elements are converted to a wider dtype, a part at a time."""
 
     __slots__ = ("wide",)
 
-    wide: WindowPlan  # for that dtype
+    wide: WindowPlan  # the plan for the wider dtype
 
     def _route(self) -> list[str]:
         return self.wide._route() if self._runs() else []
@@ -430,7 +428,7 @@ class ConvertedPlan(WindowPlan):
 
     @property
     def _casts(self) -> bool:
-        """Whether C can cast elements and results as NumPy does, which for floats depends on the flags of NumPy."""
+        """Whether C can cast elements and results as NumPy does. For floats, NumPy's casts depend on its flags."""
         return self.dtype.kind in "biu" and not self.reduction.indexed
 
     def _parts_of_wide(self) -> Iterator[Part]:
@@ -440,21 +438,21 @@ class ConvertedPlan(WindowPlan):
         """Reduce the elements of a part into its results among all results."""
         held = elements.astype(part.dtype)
         if indices is None:
-            index: Any = (*part.outputs, ...)  # of an array, even if y has no axes
+            index: Any = (*part.outputs, ...)  # selects an array, even if y has no axes
             if self.wide.result_dtype == self.result_dtype:
                 part(held, out=y[index], num_threads=team)
             else:
                 y[index] = part(held, num_threads=team)
             return
         values, indices[part.outputs] = part(held, num_threads=team)
-        if self.dtype.kind in "biu":  # windows entirely in padding have a number that the dtype may lack
+        if self.dtype.kind in "biu":  # windows entirely in padding result in a number that the dtype may lack
             low, high = (0, 1) if self.dtype.kind == "b" else (np.iinfo(self.dtype).min, np.iinfo(self.dtype).max)
             values = values.clip(low, high)
         y[part.outputs] = values
 
 
 class IntegerMeanPlan(ConvertedPlan):
-    """The plan of means of windows of integers whose exact sums, perhaps of pieces, are divided and rounded once."""
+    """The plan of means over windows of integers: exact sums, perhaps of pieces, that are divided and rounded once."""
 
     __slots__ = ()
 
@@ -470,7 +468,7 @@ class IntegerMeanPlan(ConvertedPlan):
 
 
 class WholeMeanPlan(WindowPlan):
-    """The plan of means of whole axes of integers, which NumPy adds."""
+    """The plan of means over whole axes of integers, which NumPy adds."""
 
     __slots__ = ()
 

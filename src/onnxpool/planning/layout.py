@@ -1,4 +1,4 @@
-"""Layout: the pool for a request and the strides of its arrays. All pools come from `pool_of`."""
+"""Layout: the pool for a request and for the strides of its arrays. All pools come from `pool_of`."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from .setup import Form, Setup
 from .ways import ROOMS, Way, learned
 
 REGISTER = costs.nearest(kernels.REGISTER)
-CONVERTED = 1 << 20  # bytes of elements and their maxima that are converted at a time, if a window allows
+CONVERTED = 1 << 20  # maximum bytes of elements and maxima that are converted at a time, unless a window is larger
 NO_ORDER = orders.Order()
 SOLVERS = [record.name for record in solvers.SOLVERS]
 
@@ -30,7 +30,7 @@ planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, REGISTER)
 
 
 class Valid(NamedTuple):
-    """How extrema with indices and means leave NaNs out, as `Rule` in `core/job.h` describes it."""
+    """How means, and extrema with indices, skip NaNs, as `Rule` in `core/job.h` describes."""
 
     counted: int = 0
     left_out: int = 0
@@ -41,8 +41,8 @@ ALL_VALID = Valid()
 
 
 def compiled_for(reduction: Reduction, dtype: np.dtype[Any], is_long: bool = False) -> tuple[str, str, orders.Order]:
-    """The reduction and the dtype for which units are compiled, and their order of elements. `is_long` says whether
-    sums of quantised elements may not fit into 32 bits."""
+    """The reduction and dtype of the compiled units, and the order by which they compare elements. `is_long` says
+    whether sums of quantised elements may exceed 32 bits."""
     own = orders.held_as(dtype)
     name = "magnitude" if reduction.name == "norm" and math.isinf(reduction.p) else reduction.name
     integer, skips = f"int{8 * dtype.itemsize}", reduction.skips
@@ -62,7 +62,7 @@ def compiled_for(reduction: Reduction, dtype: np.dtype[Any], is_long: bool = Fal
 
 
 def valid_of(dtype: np.dtype[Any], name: str, pads: bool) -> Valid:
-    """How a reduction leaves NaNs out. Means count numbers, or if padding counts as well, they discount NaNs."""
+    """How a reduction skips NaNs. Means count numbers. If padding counts as well, they subtract NaNs from the count."""
     if name == "indexed_extremum":
         bits = 64 if dtype.itemsize == 8 else 32
         return ALL_VALID if dtype.kind in MOMENTS else Valid(most=orders.repeated(bits, orders.infinity(dtype)))
@@ -75,7 +75,7 @@ def valid_of(dtype: np.dtype[Any], name: str, pads: bool) -> Valid:
 
 @lru_cache(maxsize=256)
 def reducer(reduction: Reduction, dtype: np.dtype[Any], pads: bool, is_long: bool) -> Reducer:
-    """How units reduce windows of a dtype. `pads` says whether means count padding."""
+    """How units reduce windows of a dtype. `pads` says whether padding counts in means."""
     name, own, order = compiled_for(reduction, dtype, is_long)
     exact = "bfloat16" if own == "float16" and dtype.kind != "f" else own
     retries = name == reduction.name and ranges.retries(reduction, exact)
@@ -89,7 +89,7 @@ def reducer(reduction: Reduction, dtype: np.dtype[Any], pads: bool, is_long: boo
 
 
 def short_taps(dtype: np.dtype[Any]) -> int:
-    """The largest number of quantised elements whose sums fit into 32 bits."""
+    """The largest number of quantised elements whose sum always fits into 32 bits."""
     return 2**31 >> 8 * dtype.itemsize
 
 
@@ -104,9 +104,10 @@ def reducer_of(request: Request) -> Reducer:
 
 def memory_order(x: Array, channel: int) -> tuple[int, ...] | None:
     """
-    The axes of a result in memory order, slowest first: channels are where x has them, and other axes keep their order.
+    The axes of a result in memory order, slowest first. Channels stay where x has them, and other axes keep their
+    order.
 
-    None stands for row-major order, the order of any contiguous x.
+    None stands for row-major order, which every contiguous x has.
     """
     if x.flags.c_contiguous:
         return None
@@ -120,8 +121,8 @@ def memory_order(x: Array, channel: int) -> tuple[int, ...] | None:
 
 
 def counts_beyond(request: Request) -> bool:
-    """Whether indices need 64 bits, which only the loops of elements of 64 bits have: those within a window, or those
-    of the lines of a window in the array, which loops count from the first line of several axes."""
+    """Whether indices need 64 bits, which only loops for 64-bit elements have. Loops count places within a window, and
+    the lines of a window within the array, from the first line of several axes."""
     if not request.reduction.indexed or request.dtype.itemsize == 8:
         return False
     along = [(windows, request.places[axis]) for axis, windows in request.windows]
@@ -137,12 +138,12 @@ def planner_of(request: Request, x: Sequence[int], results: Sequence[Sequence[in
 
 
 def key_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool) -> str:
-    """The problem as text: all that the fastest way can depend on."""
+    """The problem as text, with everything that the fastest way can depend on."""
     return key_in(request, x, results, planner_of(request, x, results, contiguous).forms[0])
 
 
 def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], form: Form) -> str:
-    """The same, for the first form of the problem."""
+    """The problem as text, given its first form."""
     reduction, dims = request.reduction, []
     for dim in form.dims:
         axis = dim.windows
@@ -154,7 +155,7 @@ def key_in(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
 
 def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
              contiguous: bool) -> dict[Way, Pool]:
-    """A pool for each way to solve a problem, unless another way's pool does the same. The usual way comes first."""
+    """A pool for each way to solve a problem, without duplicates of the same setup. The usual way comes first."""
     choices = choices_of(planner_of(request, x, results, contiguous))
     ways = [Way(solver, adjacent, room) for room in ROOMS for solver, adjacent in choices]
     found: dict[Any, tuple[Way, Pool]] = {}
@@ -166,8 +167,8 @@ def pools_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]
 
 def choices_of(planner: Planner) -> list[tuple[str, bool]]:
     """
-    All solvers of a problem with the same bits, and whether strided lanes are made adjacent for them. The usual
-    one comes first.
+    All solvers that give a problem's results the same bits, and whether strided lanes are made adjacent for them. The
+    usual solver comes first.
     """
     solver, form, _ = planner.usual
     usual = solver, planner.is_apart(form)
@@ -192,7 +193,7 @@ def pool_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
     contiguous : bool
         Whether X is in row-major order, without gaps, and in the byte order of the machine.
     way : Way, optional
-        By default the one that was learned, or else the cheapest.
+        By default, the way that was learned, or else the cheapest one.
     """
     if counts_beyond(request):
         raise PoolError(f"MaxPool: Indices within windows or planes of more than {MOST_PLACES} places need a 64-bit "
@@ -210,7 +211,8 @@ def pool_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]]
 
 def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | None) -> kernels.Template | None:
     """
-    What calls on plain arrays of any shape do, like those of a plan. None if Python has to look at each shape.
+    What calls on plain arrays of any shape do, if they are like calls of `plan`. None if Python has to look at each
+    shape.
 
     Parameters
     ----------
@@ -218,7 +220,7 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
     pooled : sequence of int
         The pooled axes, in the order of attributes.
     attributes : dict, optional
-        The values of all attributes of the operator. None if one window covers the axes.
+        The values of all the operator's attributes. None if one window covers the axes.
     """
     request, rank = plan.request, len(pooled)
     reduction, dtype = request.reduction, request.dtype
@@ -254,7 +256,7 @@ def template_of(plan: Any, pooled: Sequence[int], attributes: dict[str, Any] | N
 
 
 def new_shapes() -> kernels.Shapes:
-    """The pools by shape of an operator that has none yet."""
+    """An empty set of pools by shape, for an operator."""
     return kernels.Shapes(threads.SERIAL_BYTES, threads.team, lambda: bool(learned),
                           lambda: budget.in_force() != budget.NO_LIMITS)
 

@@ -1,4 +1,4 @@
-"""What the plans of operators that reduce windows have in common, for whole arrays and for parts."""
+"""What all plans that reduce windows have in common, for whole arrays and for parts."""
 
 import math
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ QUANTISED = ("quantised_mean", "mean_in_order")  # reductions with scales and ze
 
 
 class ReducingPlan(Cuttable):
-    """The base of plans for whole arrays and for parts."""
+    """The base class of plans for whole arrays and for parts."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ class ReducingPlan(Cuttable):
         return counted(y, np.asarray(np.sum(~np.isnan(x), axes, np.int64, keepdims=keeps)))
 
     def total_of(self, taps: int) -> Total:
-        """The combination of partial results of so many elements."""
+        """An object that combines the partial results of this many elements."""
         return Total(self.reduction, taps, self.dtype)
 
     def _order(self, x: Array) -> tuple[int, ...] | None:
@@ -97,7 +97,7 @@ class ReducingPlan(Cuttable):
         return True
 
     def _result(self, x: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
-        """The array in which a kernel stores a result: the given one, unless it overlaps x or its strides matter."""
+        """The array in which a kernel stores a result: `out`, unless it overlaps x or its strides matter."""
         if out is not None:
             check_out(self.label, out, self.output_shape, dtype)
             if not np.may_share_memory(x, out) and self._takes(out):
@@ -106,7 +106,8 @@ class ReducingPlan(Cuttable):
 
 
 class Cropped(ReducingPlan):
-    """A plan for some results of another plan, where a part must read more elements than its own results need."""
+    """A plan for some of another plan's results. It exists where a part must read more elements than its results
+    need."""
 
     __slots__ = ("_crop", "_inner", "axes", "output_shape", "reduction")
 

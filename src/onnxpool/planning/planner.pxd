@@ -5,7 +5,7 @@ from ..kernels.core.job cimport MOST_AXES, Axis, Rule
 from ..kernels.core.units cimport Unit
 
 cdef enum:
-    ANY = -1  # no solver, or no form, is asked for
+    ANY = -1  # stands for any solver or form
     MOST_KINDS = 16
     MOST_DTYPES = 16
     MOST_AMOUNTS = 20
@@ -18,13 +18,13 @@ cdef struct Kind:
 
 
 cdef struct Recipe:
-    # How elements of a dtype are reduced: all that does not depend on a shape.
+    # How elements of a dtype are reduced: everything that does not depend on a shape.
     int kind, dtype                  # the reduction and the dtype of the units
-    int retried                      # the dtype of those that compute suspect results again, or -1
+    int retried                      # the dtype of the units that compute suspect results again, or -1
     int itemsize, digits             # bytes of an element, and digits of a float's significand
     bint whole, indexed
-    bint reports                     # whether callers compute means again whose sums overflowed
-    double top                       # the largest number of the accumulators of means
+    bint reports                     # whether callers recompute means whose sums overflowed
+    double top                       # the largest number that the accumulators of means hold
     double few                       # the largest divisor for which means of integers are rounded in fewer steps
     Rule rule                        # complete but for `few`, `careful` and the quantisation
 
@@ -51,33 +51,33 @@ cdef enum:
 cdef struct Attributes:
     # What an operator does with arrays of a dtype and a number of axes.
     const Recipe* recipe
-    int ndim, rank                   # axes of arrays, and pooled ones, in the order of attributes
+    int ndim, rank                   # number of axes, and number of pooled axes, in the order of attributes
     int[MOST_AXES] along             # the number of a pooled axis, or -1
     int[MOST_AXES] order             # the axes as indices count them, slowest first
-    int mode                         # of automatic padding
+    int mode                         # the mode of automatic padding
     bint whole, keepdims, ceil_mode, counts_pads
-    bint picks                       # whether results of windows of one tap are elements
+    bint picks                       # whether results of windows with one tap are elements
     bint fills                       # whether Python sets the results of windows without taps
     bint may_cover                   # whether the reduction is another one if the only window is the whole array
-    double most_taps                 # of windows whose loops are those of the recipe,
-    double least_divisor, most_divisor  # and the bounds of their divisors
+    double most_taps                 # maximum taps of windows for which the recipe is right
+    double least_divisor, most_divisor  # bounds of divisors for which it is chosen
     Py_ssize_t[MOST_AXES] kernel, stride, dilation, pad, pad_end
 
 
 cdef struct Dim:
-    # Neighbouring axes of an array whose strides are those of a single axis.
-    Py_ssize_t size                  # elements of X along it
-    Py_ssize_t place                 # the index stride along it
-    int x, y                         # the axes of the arrays whose strides it has; -1 for one element or window
+    # Adjacent axes of an array that can be flattened into one dimension.
+    Py_ssize_t size                  # elements of X along the dimension
+    Py_ssize_t place                 # the index stride along the dimension
+    int x, y                         # the axes of X and of results with its strides; -1 for one element or window
 
 
 cdef struct Form:
     # x[groups, item, axes, lane].
     Dim[MOST_AXES] groups, dims
-    Axis[MOST_AXES] axes             # the windows along each of `dims`, of which there is at least one
+    Axis[MOST_AXES] axes             # the windows along each of `dims`, at least one of which exists
     int outer, rank
-    Dim item, lane                   # lanes fill vectors; a single one if the loops read rows of the last axis instead
-    bint apart                       # whether lanes have a larger stride than the last axis, so that they are copied
+    Dim item, lane                   # lanes fill vectors; a single lane if loops read rows of the last axis instead
+    bint apart                       # whether lanes have a larger stride than the last axis, and must be copied
 
 
 cdef struct Problem:
@@ -85,7 +85,7 @@ cdef struct Problem:
     const Axis* axes
     int rank, kind, dtype
     int itemsize, acc_bytes          # bytes of an element, and of an accumulator
-    int register_bytes               # those of a register, for which there are costs
+    int register_bytes               # the register width in bytes whose costs apply
     int joined                       # trailing axes that count as one in the order of sums
     Py_ssize_t items, lanes
     bint planar                      # whether lanes are strided channels
@@ -96,11 +96,11 @@ cdef struct Solver:
     # A record of Python's table of solvers, with its functions.
     bint (*fits)(const Problem* p) noexcept nogil  # NULL if all problems of its reductions fit
     void (*work)(const Problem* p, double* amounts) noexcept nogil
-    bint (*singly)(const Problem* p, int a) noexcept nogil  # the axes whose windows it reduces one by one; or NULL
-    int family                       # the place of its general solver
+    bint (*singly)(const Problem* p, int a) noexcept nogil  # whether windows along an axis are reduced singly; or NULL
+    int family                       # the place of the family's general solver
     int retry                        # the place of another solver, or -1
     int amounts                      # units of work
-    double[MOST_AMOUNTS] cost        # of each
+    double[MOST_AMOUNTS] cost        # the cost of each unit of work
     bint costed
     Py_ssize_t room
     Py_ssize_t least_lanes           # 0 if tiles have all lanes
@@ -114,11 +114,11 @@ cdef struct Extents:
 
 
 cdef struct Stage:
-    # A solver with its tiles, and the tiles of tasks if several threads divide the work.
+    # A solver with its tile for one thread, and its tile if several threads divide the work.
     int solver, kind
     const Unit* unit
     bint by_axis                     # whether rows must be contiguous
-    bint gathers                     # whether it reads strided elements itself
+    bint gathers                     # whether loops read strided elements themselves
     bint shares                      # whether several threads can share a tile
     Extents tile, divided
 
@@ -133,9 +133,9 @@ cdef struct Setup:
     # What a pool is made from.
     Form form
     Problem problem
-    int stages                       # one, or two if a second one may have to compute suspect results again
+    int stages                       # one, or two if a second stage may have to compute suspect results again
     Stage[2] stage
-    double least, largest            # range of magnitudes of elements whose sums never leave the safe range
+    double least, largest            # sums of elements with magnitudes in this range never leave the safe range
     Rule rule
 
 

@@ -2,9 +2,9 @@
 """The compiled planner: from a request and the strides of its arrays to loops and tiles, on C structs.
 
 The stages are the normal forms that a problem can have (`form.pxi`), the solvers that fit and their work (`work.pxi`),
-the choice of the cheapest one (`choice.pxi`), and its tiles (`tiles.pxi`). Python's tables say which solvers and
-reductions are compiled and what they cost. Amounts that can exceed 64 bits are doubles: up to 2^53 these are exact, and
-beyond it no choice needs the lost digits.
+the choice of the cheapest solver (`choice.pxi`), and its tiles (`tiles.pxi`). Python's tables say which solvers and
+reductions are compiled and what they cost. Amounts that can exceed 64 bits are doubles. Up to 2^53, doubles are exact;
+beyond, no choice needs the lost digits.
 """
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport HUGE_VAL, ceil, fabs, floor, fma, fmod, log2, pow, rint
@@ -33,7 +33,7 @@ from ..kernels.core.axes cimport set_axis
 
 from ..dtypes import DTYPES
 
-cdef extern from "shared_constants.h" nogil:  # made of constants.py
+cdef extern from "shared_constants.h" nogil:  # the build writes it from constants.py
     enum:
         MOST_BORDER "ONNXPOOL_MOST_BORDER"
         MOST_PLACES "ONNXPOOL_MOST_PLACES"
@@ -43,8 +43,8 @@ cdef enum:
     SOLVERS = 9
 
 cdef enum:
-    MOST_RESULTS = 1 << 26    # bytes of results beyond which Python allocates them, and reports errors
-    MOST_CORRECTED = 1 << 16  # maximum divisor for which one correction of a quotient by an inverse is enough
+    MOST_RESULTS = 1 << 26    # maximum bytes of results; Python allocates larger ones, and reports errors
+    MOST_CORRECTED = 1 << 16  # maximum divisor for which multiplying by the inverse needs only one correction
 
 # The solvers, in the order of their table.
 cdef enum: WHOLE, ORDERED, SLIDE, DIRECT, STACK, SHORT, DISJOINT, FOLDED_ROWS, PASSES
@@ -54,8 +54,8 @@ cdef Kind[MOST_KINDS] kinds
 cdef Solver[SOLVERS] table
 cdef int register_bytes = 0       # bytes of the processor's registers
 cdef int[2] register_of_costs     # bytes of the registers whose costs decide about windows, and about whole channels
-cdef double[2] moving_cost        # nanoseconds for making a register adjacent, by the same costs
-cdef int most_picks = 0           # lanes of two registers that may be picked for one
+cdef double[2] moving_cost        # nanoseconds for making a register adjacent, for windows and for whole channels
+cdef int most_picks = 0           # maximum lanes that may be picked from two registers for one
 cdef int double_mean = 0, wide = 0
 cdef (const Unit*)[SOLVERS][MOST_KINDS][MOST_DTYPES] units
 
@@ -70,7 +70,7 @@ cdef tuple SOLVER_NAMES = (), KIND_NAMES = (), DTYPE_NAMES = tuple(DTYPES)
 
 
 cdef use(capsule):
-    """Add the units of a module to those that plans can have."""
+    """Make the units of a module available to plans."""
     cdef const Unit* unit = <const Unit*> PyCapsule_GetPointer(capsule, "onnxpool.kernels.units")
     while unit.name != NULL:
         solver, *kind, dtype = unit.name.decode().split("_")
@@ -82,14 +82,14 @@ cdef use(capsule):
 
 def prepare(capsules, int register, int picks, int costs_of):
     """
-    Read the tables of units, and those of solvers, reductions and costs.
+    Read the tables of units, solvers, reductions and costs.
 
     Parameters
     ----------
     capsules : sequence
         The tables of units.
     register, picks : int
-        The bytes of a register, and how many lanes of two registers may be picked for one.
+        The bytes of a register, and the most lanes that may be picked from two registers for one.
     costs_of : int
         The bytes of the register whose costs decide.
     """
@@ -139,7 +139,7 @@ def prepare(capsules, int register, int picks, int costs_of):
 
 
 def force(solver, lanes):
-    """Force a solver wherever it fits, and rows or lanes; None for the usual choice."""
+    """Force a solver wherever it fits, and rows or lanes. None stands for the usual choice."""
     global forced_solver, forced_lanes
     forced_solver = ANY if solver is None else SOLVER_NAMES.index(solver)
     forced_lanes = ANY if lanes is None else lanes
@@ -151,30 +151,31 @@ cdef const Kind* kind_at(int kind) noexcept nogil:
 
 cdef class Reducer:
     """
-    How units reduce windows of a dtype: all that does not depend on a shape.
+    How units reduce windows of a dtype: everything that does not depend on a shape.
 
     Parameters
     ----------
     name, dtype : str
         The reduction and the dtype for which units are compiled.
     retried : str, optional
-        The dtype of those that compute suspect results again.
+        The dtype of the units that compute suspect results again.
     itemsize, digits : int
         Bytes of an element, and digits of a float's significand.
     whole, indexed, reports, divides, is_other : bool
-        Whether windows are whole channels; whether there are indices; whether callers compute means again whose sums
-        overflowed; whether totals are divided; whether the unit of int16 takes uint16, or that of float16 bfloat16.
+        Whether windows are whole channels; whether there are indices; whether callers recompute means whose sums
+        overflowed; whether totals are divided; whether the unit of int16 takes uint16, or the unit of float16 takes
+        bfloat16.
     top, few : float
-        The largest number of the accumulators of means; the largest divisor for which means of integers are rounded in
-        fewer steps.
+        The largest number that the accumulators of means hold; the largest divisor for which means of integers are
+        rounded in fewer steps.
     p : float
-        The order of a norm, or its negative if NaNs are left out.
+        The order of a norm, or its negative if NaNs are skipped.
     safe : (float, float)
         The safe range of totals.
     order : Order
-        That of extrema.
+        The order by which extrema compare elements.
     valid : Valid
-        How NaNs are left out.
+        How NaNs are skipped.
     """
 
     def __cinit__(self, str name, str dtype, retried, int itemsize, int digits, *, bint whole, bint indexed,
@@ -217,7 +218,7 @@ cdef void set_problem(const Request* r, const Form* form, Problem* p) noexcept n
 
 
 cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept nogil:
-    """The forms of a request, and the problem of each. Return their number."""
+    """Find the forms of a request, and the problem of each. Return their number."""
     cdef int count = forms_of(r, forms), i
     for i in range(count):
         set_problem(r, &forms[i], &problems[i])
@@ -225,7 +226,8 @@ cdef int problems_of(const Request* r, Form* forms, Problem* problems) noexcept 
 
 
 cdef bint set_up(const Request* r, int solver, int form, double share, Setup* setup) noexcept nogil:
-    """The setup with a solver and a form, given or chosen by costs. Return whether such loops are compiled."""
+    """Fill in the setup for a solver and a form; costs choose them if they are ANY. Return whether such loops are
+    compiled."""
     cdef const Recipe* recipe = r.recipe
     cdef const Problem* p = &setup.problem
     cdef Form[2] forms
@@ -260,7 +262,7 @@ cdef bint set_up(const Request* r, int solver, int form, double share, Setup* se
 
 
 def window_of(axis, Py_ssize_t index):
-    """The window with this index along an axis, as loops compute it: its first element, if there is one, its number of
+    """The window with this index along an axis, as loops compute it: its first element, if it has any, its number of
     elements, and the divisor of its mean."""
     cdef Axis own
     set_axis(&own, axis)
@@ -319,8 +321,8 @@ cdef object setup_in(const Setup* setup):
 
 cdef class Planner:
     """
-    The forms of a request for arrays of these strides, between which costs decide, and what planning makes of them. The
-    parameters are those of `layout.pool_of`, after the `Reducer` of the request.
+    The forms of a request for arrays of these strides, and what planning decides for them. After the request's
+    `Reducer`, parameters are as in `layout.pool_of`.
     """
     cdef Reducer reducer
     cdef Request request
@@ -345,7 +347,7 @@ cdef class Planner:
 
     @property
     def usual(self):
-        """The name of the solver, and the place of the form, that costs choose, and the cost."""
+        """What costs choose: the name of the solver, the place of the form, and the cost."""
         cdef Choice choice = usual_of(self.problem, self.count)
         return SOLVER_NAMES[choice.solver], choice.form, choice.cost
 
@@ -354,7 +356,7 @@ cdef class Planner:
         return bool(self.form[form].apart)
 
     def place_of(self, bint apart):
-        """The place of the form whose lanes are, or are not, first copied to be adjacent."""
+        """The place of the form whose lanes are first copied to be adjacent, or of the other form."""
         return self.count - 1 if apart == self.form[self.count - 1].apart else 0
 
     @property
@@ -363,7 +365,7 @@ cdef class Planner:
         return [[SOLVER_NAMES[s] for s in range(SOLVERS) if fits(s, &self.problem[i])] for i in range(self.count)]
 
     def amounts(self, int form, str solver):
-        """The amounts of work of a solver for each register full of results."""
+        """A solver's amounts of work for each register full of results."""
         cdef double[MOST_AMOUNTS] amounts
         cdef int s = SOLVER_NAMES.index(solver), i
         from . import costs, solvers
@@ -374,15 +376,16 @@ cdef class Planner:
         return {name: amounts[i] for i, name in enumerate(prices[solvers.SOLVERS[s].file])}
 
     def cost(self, int form, str solver):
-        """Nanoseconds of a solver for each register full of results."""
+        """The nanoseconds that a solver takes for each register full of results."""
         return cost_of(<int> SOLVER_NAMES.index(solver), &self.problem[form])
 
     def moved(self, int form):
-        """The registers that are moved to make lanes adjacent, and how often tiles read a place, for each register."""
+        """How many registers are moved per register of results to make lanes adjacent, and how often tiles read a
+        place."""
         return moved(&self.problem[form]), halo(&self.problem[form])
 
     def stages(self, str solver, int form, double share):
-        """The stages of a pool with this solver, form, and share of the usual room of a tile."""
+        """The stages of a pool with this solver and form. `share` scales the usual room of a tile."""
         cdef Setup setup
         set_up(&self.request, <int> SOLVER_NAMES.index(solver), form, share, &setup)
         return tuple([stage_in(&setup.stage[i], setup.form.rank) for i in range(setup.stages)])

@@ -14,7 +14,7 @@ from ..errors import PoolError, PoolTypeError
 
 NAMES = ("x_scale", "x_zero_point", "y_scale", "y_zero_point")
 LIMITS = {np.dtype(name): np.iinfo(name) for name in BYTES}
-MOST_TAPS = 2**55  # of a channel, so that its sum and bias fit in 64 bits
+MOST_TAPS = 2**55  # maximum elements of a channel, so that its sum and bias fit in 64 bits
 
 
 def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
@@ -29,7 +29,7 @@ def scalar(label: str, name: str, value: Any) -> np.ndarray[Any, Any]:
 
 
 def scale(label: str, name: str, value: Any) -> np.float32:
-    """A scale: a float32, or a real number of Python that is rounded to one."""
+    """A scale: a float32, or a Python number that is rounded to float32."""
     if is_real(value) and not isinstance(value, np.generic):
         value = as_float(value)
     if type(value) is np.float32:
@@ -63,7 +63,7 @@ def zero_point(label: str, name: str, value: Any, dtype: np.dtype[Any]) -> int:
 
 @lru_cache(maxsize=256)
 def ratio_of(x_scale: np.float32, y_scale: np.float32, taps: int) -> np.float32:
-    """The factor from an integer sum to steps of y, in float32 and in onnxruntime's order of operations."""
+    """The factor that turns an integer sum into steps of y, in float32 and in onnxruntime's order of operations."""
     with np.errstate(all="ignore"):
         return np.float32(x_scale / np.float32(y_scale * np.float32(taps)))
 
@@ -110,8 +110,8 @@ class Quantisation(NamedTuple):
 
 def maker(label: str, dtype: np.dtype[Any], optional: bool, in_order: bool,
           inputs: tuple[Any, ...]) -> Callable[[int], Scales]:
-    """A function that makes the rule of the inputs after X from the taps of a window. Windows that are added in order
-    all have the same rule."""
+    """A function that makes a rule from a window's number of taps, for these inputs after X. Windows that are added in
+    order all have the same rule."""
     given = read(label, dtype, inputs, optional)
     if in_order:
         rule = given.in_order()
@@ -120,7 +120,7 @@ def maker(label: str, dtype: np.dtype[Any], optional: bool, in_order: bool,
 
 
 def read(label: str, dtype: np.dtype[Any], inputs: tuple[Any, ...], optional: bool) -> Quantisation:
-    """Reads the inputs after X. If zero points are `optional`, a missing one is 0."""
+    """Read the inputs after X. If zero points are `optional`, a missing one is 0."""
     if optional and len(inputs) == len(NAMES) - 1:
         inputs = (*inputs, None)
     if len(inputs) != len(NAMES):

@@ -1,4 +1,4 @@
-"""Ranges: which sums are certain to be right, and which results may have to be computed again."""
+"""Ranges: which sums are certainly right, and which results may have to be computed again."""
 
 import math
 import sys
@@ -11,7 +11,7 @@ MOST_FLOAT, MOST_DOUBLE = (2 - 2**-23) * 2.0**127, sys.float_info.max
 
 
 def safe_range(reduction: Reduction, dtype: str) -> tuple[float, float]:
-    """The range in which a sum of p-th powers is certain not to have overflowed or underflowed."""
+    """The range in which a sum of p-th powers certainly did not overflow or underflow."""
     if reduction.name == "norm":
         low, high = DTYPES[dtype].exponents
         if reduction.p * max(-low, high) > SAFE:
@@ -27,5 +27,5 @@ def retries(reduction: Reduction, dtype: str) -> bool:
 
 
 def top(dtype: str) -> float:
-    """The largest number of the accumulators of means."""
+    """The largest number that the accumulators of means hold."""
     return MOST_DOUBLE if dtype == "float64" else MOST_FLOAT

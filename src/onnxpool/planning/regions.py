@@ -1,4 +1,4 @@
-"""The plan of MaxRoiPool and RoiAlign, which pool regions of images given by a second input."""
+"""The plan of MaxRoiPool and RoiAlign, which pool regions of images. A second input gives the regions."""
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,14 +20,14 @@ else:
     bins_along, pool_regions = (getattr(kernels.compiled("other.regions"), name)
                                 for name in ("bins_along", "pool_regions"))
 
-MOST_REACH = 2.0**31  # maximum magnitude of a corner or side in elements, which 32 bits must hold after rounding
-TAPS = 4  # elements of a sample
+MOST_REACH = 2.0**31  # maximum magnitude of a corner or side in elements, so that 32 bits hold it after rounding
+TAPS = 4  # elements that a sample reads
 COUNTED = 2**14  # bins along an axis that are counted at a time
-MOST_SAMPLES = 2**22  # maximum number of samples of a region, which the data determines if sampling_ratio is 0
+MOST_SAMPLES = 2**22  # maximum samples of a region, because the data determines their number if sampling_ratio is 0
 
 
 class Regions(NamedTuple):
-    """The division of regions into bins, and the reduction of a bin."""
+    """How regions are divided into bins, and how a bin is reduced."""
 
     kind: str
     pooled: tuple[int, int]
@@ -38,7 +38,7 @@ class Regions(NamedTuple):
 
 
 class RegionPlan(Plan):
-    """The plan of an operator on regions."""
+    """The plan of an operator that pools regions."""
 
     __slots__ = ("output_shape", "regions")
 
@@ -54,7 +54,7 @@ class RegionPlan(Plan):
                 f"each {taken} of {what}{dense}"]
 
     def explain(self, *inputs: Any) -> "Explanation":
-        """As `Plan.explain` describes. Without inputs, the picture shows the region that is the first image."""
+        """As `Plan.explain` describes. Without inputs, the picture shows the first image as one region."""
         from ..explain import MOST_SHOWN, Explanation, explain
         from ..pictures_of_regions import RegionPicture, region_facts, region_lines
 
@@ -78,7 +78,7 @@ class RegionPlan(Plan):
         return (1, 2) if self.channels_last else (2, 3)
 
     def _whole_image(self) -> "list[Region]":
-        """The region that is the first image, unless there is none or it exceeds a limit."""
+        """The first image as one region, unless there is no image or it exceeds a limit."""
         height, width = (self.shape[axis] for axis in self._spatial_axes)
         scale = self.regions.scale
         last = 0 if self._align else 1  # corners of MaxRoiPool are in the region
@@ -114,13 +114,13 @@ class RegionPlan(Plan):
                     for image, four in zip(images.tolist(), corners.tolist(), strict=True)]
 
     def _checked_regions(self, inputs: tuple[Any, ...]) -> tuple[Array, Array]:
-        """The corners of all regions, and the images that they are in."""
+        """The corners of all regions, and the numbers of their images."""
         rois = self._rois(inputs[0])
         images = self._images(inputs[1], len(rois)) if self._align else self._image_column(rois[:, 0])
         return np.require(rois[:, -4:], requirements=["C", "A"]), images
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
-        """One result for each region."""
+        """The shape of the result, which has a row for each region."""
         return len(self._rois(self._further(inputs)[0])), *self.output_shape[1:]
 
     def __call__(self, x: Any, *inputs: Any, out: Any = None, num_threads: int | None = None) -> Any:
@@ -150,7 +150,7 @@ class RegionPlan(Plan):
         return self.regions.kind != "roi_max"
 
     def _further(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The inputs after X, whose number is checked."""
+        """The inputs after X, once their number is checked."""
         if len(inputs) != 1 + self._align:
             raise PoolError(f"{self.label}: takes X, rois{' and batch_indices' if self._align else ''}, got "
                             f"{1 + len(inputs)} inputs; pass all of them", self.label, value=1 + len(inputs))
@@ -197,7 +197,7 @@ class RegionPlan(Plan):
         return self._check_images(np.array(images, np.int64), "batch_indices[{}]")
 
     def _check_reach(self, corners: Array) -> None:
-        """Refuse regions whose scaled corners or sides exceed the type that they are computed in."""
+        """Refuse regions whose scaled corners or sides exceed the type in which they are computed."""
         real, scale, most = corners.dtype, self.regions.scale, math.inf if self._align else MOST_REACH
         if 4 * float(np.abs(corners).max(initial=0)) * scale < MOST_REACH:  # cheap, and nearly always enough
             return
@@ -213,7 +213,7 @@ class RegionPlan(Plan):
                             value=tuple(corners[row].tolist()))
 
     def _check_limits(self, shape: tuple[int, ...], corners: Array, samples: Array | None) -> None:
-        """Refuse regions whose results would exceed the limits in force. `samples` are those of each region."""
+        """Refuse regions whose results would exceed the limits in force. `samples` has the number of each region."""
         limits = budget.in_force()
         if limits is budget.NO_LIMITS:
             return
@@ -226,13 +226,13 @@ class RegionPlan(Plan):
             budget.check(self.label, "a result", shape, need._replace(work=channels * taps + results), limits)
 
     def _elements(self, corners: Array) -> int:
-        """The number of elements of a channel in all bins of MaxRoiPool, as its loops find them."""
+        """How many elements of a channel all bins of MaxRoiPool have together, as its loops find them."""
         each = max(1, COUNTED // max(self.regions.pooled))
         return sum(int(np.prod([self._along(corners[begin:begin + each], axis) for axis in range(2)], axis=0).sum())
                    for begin in range(0, len(corners), each))
 
     def _along(self, corners: Array, axis: int) -> Array:
-        """The number of elements along an axis in all bins of each region."""
+        """How many elements along an axis each region's bins have together."""
         real, pooled, size = corners.dtype.type, self.regions.pooled[axis], self.shape[axis + 2 - self.channels_last]
         scaled = corners[:, [1 - axis, 3 - axis]] * real(self.regions.scale)
         whole = np.trunc(scaled)
@@ -245,8 +245,8 @@ class RegionPlan(Plan):
         return np.asarray(inside.sum(axis=1))
 
     def _samples(self, corners: Array) -> tuple[Array, tuple[int, int]]:
-        """The number of samples of each region, and the maximum of a bin along each axis, of regions that have any.
-        Refuses regions that have too many."""
+        """The number of samples of each region. Also, over all regions with samples, the maximum number of a bin's
+        samples along each axis. Refuses regions that have too many samples."""
         pooled = np.array(self.regions.pooled, np.float64)
         with np.errstate(over="ignore"):
             sizes = (corners[:, [3, 2]].astype(np.float64) - corners[:, [1, 0]]) * self.regions.scale

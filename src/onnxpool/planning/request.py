@@ -8,7 +8,7 @@ from ..places import row_major
 from ..windows import Axis, pooled_shape
 
 FLOAT64 = np.dtype(np.float64)
-# The functions of NumPy that make one result of two, and those that leave NaNs out.
+# NumPy's functions that merge two results into one, and the functions that skip NaNs.
 MERGES = {"max": ("maximum", "fmax"), "min": ("minimum", "fmin")}
 
 
@@ -20,7 +20,7 @@ class Reduction(NamedTuple):
     indexed: bool = False  # whether an extremum comes with its index
     whole: bool = False  # whether the operator has a single window, which covers the pooled axes
     column_major: bool = False  # whether indices count the first axis fastest
-    skips: bool = False  # whether NaNs are left out
+    skips: bool = False  # whether NaNs are skipped
 
 
 class Request(NamedTuple):
@@ -35,7 +35,7 @@ class Request(NamedTuple):
         The pooled axes, in ascending order, and the windows along each.
     reduction : Reduction
     channel : int, optional
-        The channel axis of ONNX's layouts, whose indices count channels before the pooled axes.
+        The channel axis of ONNX's layouts. Indices count channels before the pooled axes.
     keepdims : bool
         Whether the result has the pooled axes.
     result : numpy.dtype, optional
@@ -55,7 +55,7 @@ class Request(NamedTuple):
 
     @property
     def result_dtype(self) -> np.dtype[Any]:
-        """The dtype of the result: by default float64 for means of integers, and otherwise that of X."""
+        """The dtype of the result: by default float64 for means of integers, and otherwise the dtype of X."""
         if self.result is not None:
             return self.result
         return FLOAT64 if self.reduction.name == "mean" and self.dtype.kind in "biu" else self.dtype

@@ -7,16 +7,16 @@ from ..windows import Axis
 
 class Dim(NamedTuple):
     """
-    Neighbouring axes of an array whose strides are those of a single axis.
+    Adjacent axes of an array that can be flattened into one dimension.
 
     Attributes
     ----------
     size : int
-        Elements of X along it.
+        Elements of X along the dimension.
     x, y : int
-        The axes of the arrays whose strides it has, or -1 if it has a single element or window.
+        The axes of X and of results that have its strides, or -1 if it has a single element or window.
     place : int
-        The index stride along it.
+        The index stride along the dimension.
     windows : Axis, optional
         None if each element has a result of its own.
     """
@@ -39,9 +39,9 @@ class Form(NamedTuple):
     axes : tuple of Dim
         At least one.
     lane : Dim
-        Elements that fill vectors. A single one if the loops read rows of the last axis instead.
+        Elements that fill vectors. It has one element if loops read rows of the last axis instead.
     apart : bool
-        Whether lanes have a larger stride than the last axis, so that they are first copied to be adjacent.
+        Whether lanes have a larger stride than the last axis, and must first be copied to be adjacent.
     """
 
     groups: tuple[Dim, ...]
@@ -74,11 +74,11 @@ class Stage(NamedTuple):
 
     unit: str
     by_axis: bool  # whether rows must be contiguous
-    gathers: bool  # whether it reads strided elements itself
+    gathers: bool  # whether the unit reads strided elements itself
     shares: bool  # whether several threads can share a tile
-    divides: bool  # whether it finishes means by divisions
+    divides: bool  # whether the unit finishes means by divisions
     tile: Extents
-    divided: Extents  # the tile of a task where several threads divide the work
+    divided: Extents  # the tile if several threads divide the work
 
 
 class Setup(NamedTuple):
@@ -89,7 +89,7 @@ class Setup(NamedTuple):
     ----------
     form : Form
     axes : tuple of Axis
-        The windows along each axis of the form. Distances that no two windows or taps have are 1.
+        The windows along each axis of the form. With one window, the stride is 1; with one tap, the dilation is 1.
     joined : int
         Trailing axes that count as one in the order of sums, although there are gaps between them.
     acc_bytes : int
@@ -97,7 +97,7 @@ class Setup(NamedTuple):
     solver : str
         The name of the solver.
     stages : tuple of Stage
-        One, or two if a second one may have to recompute suspect results.
+        One stage, or two if a second stage may have to recompute suspect results.
     careful, few : bool
         Whether quotients must be computed by division; whether means of integers are rounded in fewer steps.
     low, high : float

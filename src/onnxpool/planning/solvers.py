@@ -1,7 +1,7 @@
-"""THE TABLE of solvers: the problems that the loops of each can solve, and how problems are cut for them.
+"""THE TABLE of solvers: which problems each solver's loops can solve, and how problems are cut for them.
 
 A solver is a file in `kernels/loops/`, a record here, and the functions in `work.pxi` that say when it fits and how
-much work it is. The build reads the table too, so this module imports nothing that has to be compiled.
+much work it does. The build reads the table too, so this module imports nothing that has to be compiled.
 """
 
 from collections.abc import Iterator
@@ -11,19 +11,19 @@ from ..constants import CACHE_LINE
 from .reductions import KINDS
 
 PAGE = 1 << 12  # bytes
-FREQUENT = ("max", "mean")  # reductions for which loops that are only faster are worth their space,
-DISJOINT = ("max", "extremum", "mean", "integer_mean")  # and those with loops for windows that share no place
+FREQUENT = ("max", "mean")  # reductions for which loops that only save time are worth their space
+DISJOINT = ("max", "extremum", "mean", "integer_mean")  # reductions with loops for windows that share no place
 RETRIES = ("double_mean", "wide")  # reductions that compute suspect results again
 BOTH = ("max", "extremum", "mean", "norm", *RETRIES)  # reductions of windows and of whole channels
-WINDOWED = (*BOTH, "valid_mean", "integer_mean")  # reductions of windows that can be computed one axis after the other
+WINDOWED = (*BOTH, "valid_mean", "integer_mean")  # reductions of windows that can be computed axis by axis
 EACH, FAST = "each", "fast"  # instruction sets: all, and all but the baseline of x86-64
 
 
 class Solver(NamedTuple):
     """
-    What planning knows about a solver, besides when it fits and its work. Solvers of a family are listed from the most
-    special to the general one, and the first one that fits is chosen, unless a test or a measurement asks for another.
-    Costs choose between families. A solver without costs in `costs.py` is chosen where none with costs fits.
+    What planning knows about a solver, besides when it fits and its work. Each family is listed from the most special
+    solver to the general one. The first solver that fits is chosen, unless a test or a measurement asks for another.
+    Costs choose between families. A solver without costs in `costs.py` is chosen where no solver with costs fits.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Solver(NamedTuple):
     general : str, optional
         The general solver of its family. By default, itself.
     loops : str, optional
-        The solver whose file in `kernels/loops/` has its loops. By default, itself.
+        The solver whose file in `kernels/loops/` has these loops. By default, itself.
     isas : str
         The instruction sets for which it is compiled: `EACH`, `FAST` or the name of one.
     least_bytes : int
@@ -46,7 +46,7 @@ class Solver(NamedTuple):
     whole : bool
         Whether it reduces whole channels rather than windows.
     least_lanes : int, optional
-        Minimum bytes of lanes of a tile that is cut. By default, tiles have all lanes.
+        Minimum bytes of lanes that cutting leaves in a tile. By default, tiles have all lanes.
     in_place : bool
         Whether contiguous elements are not copied.
     gathers : bool
@@ -60,10 +60,10 @@ class Solver(NamedTuple):
     divides : bool
         Whether it finishes means by divisions, which are right for every total.
     by_axis : bool
-        Whether axes are reduced one after the other. Then rows must be contiguous, and padding is read as well.
+        Whether axes are reduced one after another. Then rows must be contiguous, and padding is read as well.
     retry : str, optional
-        The solver that computes suspect results of many taps again, if it fits. By default, and for few taps, which may
-        be far apart, the general solver of the family, if it takes `RETRIES`.
+        The solver that recomputes suspect results of many taps, if it fits. The default is the family's general solver,
+        if it takes `RETRIES`. Few taps, which may be far apart, always use the default.
     """
 
     name: str
@@ -87,12 +87,12 @@ class Solver(NamedTuple):
 
     @property
     def family(self) -> str:
-        """The name of the general solver of its family."""
+        """The name of the family's general solver."""
         return self.general or self.name
 
     @property
     def file(self) -> str:
-        """The name of the file of its loops."""
+        """The name of the file with its loops."""
         return self.loops or self.name
 
 
@@ -121,20 +121,20 @@ SOLVERS = (
     PASSES,
 )
 COPY = "copy", "any", "bytes"  # the unit that copies a box of elements between any strides, for all solvers
-VIEW = "copy"  # the solver of results that are elements of X, which NumPy copies
+VIEW = "copy"  # stands for results that are elements of X, which NumPy copies
 
 
 class Unit(NamedTuple):
     """
-    Loops of a solver that the build compiles for a reduction of a dtype.
+    A solver's loops, as the build compiles them for one reduction and dtype.
 
     Attributes
     ----------
     name, loops, reduction, dtype : str
-        Its name, and the file of its loops.
+        The solver, the file with its loops, the reduction and the dtype.
     isas : str
-        The instruction sets for which it is compiled, as in the record of the solver; or "common" if it is compiled
-        only once, because it is rare.
+        The instruction sets for which it is compiled, as in the solver's record; or "common" if it is compiled only
+        once, because it is rare.
     eager : bool
         Whether it is compiled with -O3.
     """

@@ -1,29 +1,29 @@
-"""Tiles: how many windows along each axis, items and lanes a solver processes at a time.
+"""Tiles: how many items, lanes and windows along each axis a solver processes at a time.
 
 Tiles never change a bit of a result. They determine the working set, and how threads can share the work.
 """
 
 cdef enum:
-    MOST = 1_000_000  # bytes per thread; a larger tile is cut whatever it costs: callers are promised about 1 MiB
-    # Windows that nearly take these bytes, or more, leave so little room that tiles would read the same elements again
-    # and again. Their tiles may take twice as much as a window.
+    MOST = 1_000_000  # bytes per thread, as callers are promised about 1 MiB; larger tiles are cut whatever it costs
+    # Windows from this size on leave so little room that tiles would read the same elements again and again. Their
+    # tiles may take twice as much as a window.
     LARGE_WINDOW = 800_000
     MOST_WINDOWS = 2
     # A problem that several threads solve has 4 to 16 tasks of about LARGE elements and results, unless it is smaller.
-    # With 16 tasks, whose tiles read more of their borders again, and from twice as many elements on, two threads took
-    # 1.2 times as long (Zen 3, float32, channels last, 0.5 to 4 MB).
+    # Two threads took 1.2 times as long with always 16 tasks, whose tiles read more of their borders again, and also
+    # with twice as many elements per task (Zen 3, float32, channels last, 0.5 to 4 MB).
     FEWEST_TASKS = 4
     MOST_TASKS = 16
     LARGE = 1 << 17
-    LONGEST = 1 << 24  # maximum elements and results of a task, after which the calling thread checks for signals
+    LONGEST = 1 << 24  # maximum elements and results of a task, because signals are checked only between tasks
     # The work of two half tiles relative to a whole one, in tenths, as measured on Zen 3 with one thread.
     UNCHANGED = 10
-    MOST_EXTRA = 16    # the maximum, unless memory demands more
-    HALVED_LANES = 12  # for lanes that fill cache lines,
-    FEW_LANES = 20     # and for others
+    MOST_EXTRA = 16    # maximum work of two halves, unless memory demands more
+    HALVED_LANES = 12  # work of halved lanes that fill cache lines
+    FEW_LANES = 20     # work of halved lanes that do not
     INDIVISIBLE = 1 << 30
-    # Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread; the figures are
-    # the times of these relative to it.
+    # Byte budgets of tiles. Each was compared with half and twice its value, on Zen 3 with one thread. The figures are
+    # the times with half and with twice the value, divided by the time with the value.
     PLANAR_ROOM = 1 << 17  # 1.04, 1.00
     LINE_ROOM = 1 << 16    # for more than FEW taps along a single axis, where tiles have no halo: 1.10, 1.05
     LONG_ROOM = 900_000    # for more than FEW taps along an axis, and for retries: 1.09 for 1 << 19
@@ -31,15 +31,15 @@ cdef enum:
 
 
 cdef struct Cutting:
-    # All that decides the tiles of a stage.
+    # Everything that decides the tiles of a stage.
     const Problem* problem
     Scratch scratch
     double groups
-    Py_ssize_t free, least, grain  # bytes that copies may take beside scratch memory; lanes of a tile that is cut
+    Py_ssize_t free, least, grain  # bytes that copies may take beside scratch memory; minimum and step of cut lanes
     bint all_lanes                 # whether lanes are not cut
     bint stays                     # whether elements stay in place
     bint rereads                   # whether a row of windows reads elements that the previous row has read
-    bint by_axis                   # whether axes are reduced one after the other, so that each pass reads padding
+    bint by_axis                   # whether axes are reduced one after another, so that each pass reads padding
 
 
 cdef inline Py_ssize_t read_by(const Axis* axis, Py_ssize_t windows) noexcept nogil:
@@ -56,7 +56,7 @@ cdef inline double results_of(const Problem* p, const Extents* tile) noexcept no
 
 
 cdef inline double places_of(const Problem* p, const Extents* tile, bint row) noexcept nogil:
-    """The number of places that the windows of a tile read, or a row of them."""
+    """The number of places that the windows of a tile read or, if `row`, a row of its windows."""
     cdef double total = 1
     cdef int a
     for a in range(p.rank):
@@ -82,7 +82,7 @@ cdef double volume(const Cutting* c, const Extents* tile) noexcept nogil:
 
 
 cdef inline int tenths(double ratio) noexcept nogil:
-    """A ratio in tenths, rounded by its exact value, halves to even."""
+    """A ratio in tenths. Its exact value is rounded, with halves to even."""
     cdef double n = rint(ratio * 10), rest = fma(ratio, 10, -n)
     return <int> n + (rest > 0.5) - (rest < -0.5)
 
@@ -102,8 +102,8 @@ cdef double passed(const double* read, const double* windows, int rank) noexcept
 
 cdef int cheapest_half(const Cutting* c, const Py_ssize_t* windows, int* axis) noexcept nogil:
     """
-    The least work of two halves relative to the whole, in tenths, and the axis whose windows are halved for it. The
-    last axis stays whole while there are several rows that a transposition reads in order.
+    The least work of two halves relative to the whole, in tenths, and the axis whose windows are then halved. The last
+    axis stays whole while there are several rows that a transposition reads in order.
     """
     cdef const Axis* axes = c.problem.axes
     cdef double[MOST_AXES] read, counts
@@ -133,7 +133,7 @@ cdef int cheapest_half(const Cutting* c, const Py_ssize_t* windows, int* axis) n
 
 
 cdef int halved(const Cutting* c, const Extents* tile, Extents* smaller) noexcept nogil:
-    """Halve a tile where that adds the least work, and return the factor by which work grows, in tenths."""
+    """Halve a tile where this adds the least work, and return the factor by which work grows, in tenths."""
     cdef int more, axis, by_lanes
     cdef bint many = tile.lanes >= 2 * c.least
     smaller[0] = tile[0]
@@ -151,7 +151,8 @@ cdef int halved(const Cutting* c, const Extents* tile, Extents* smaller) noexcep
 
 
 cdef void cut(const Cutting* c, double room, Extents* tile) noexcept nogil:
-    """Halve a tile while that costs little, until it fits into its room; above MOST bytes, whatever it costs."""
+    """Halve a tile until it fits into its room, while halving costs little. Above MOST bytes, halve whatever it
+    costs."""
     cdef Extents smaller, single
     cdef double held = volume(c, tile), fits, window
     cdef bint wanted
@@ -182,7 +183,7 @@ cdef inline double tiles_of(const Cutting* c, const Extents* tile) noexcept nogi
 
 
 cdef void divide(const Cutting* c, double tasks, Extents* tile) noexcept nogil:
-    """Take a part of a tile, so that there are enough tasks, if that costs little. Items are always halved first."""
+    """Take a part of a tile, so that there are enough tasks, if this costs little. Items are always halved first."""
     cdef Py_ssize_t items = c.problem.items, part = items
     cdef double others = tiles_of(c, tile)
     cdef Extents smaller
@@ -194,7 +195,7 @@ cdef void divide(const Cutting* c, double tasks, Extents* tile) noexcept nogil:
 
 
 cdef void tasks_of(const Problem* p, double groups, double* alone, double* together) noexcept nogil:
-    """The minimum numbers of tasks of a problem, for one thread and for several, if it can be divided so far."""
+    """The minimum number of tasks of a problem, for one thread and for several, as far as it can be divided."""
     cdef double elements = 1, results = 1, amount
     cdef int a
     for a in range(p.rank):
@@ -207,8 +208,8 @@ cdef void tasks_of(const Problem* p, double groups, double* alone, double* toget
 
 cdef int retry_of(int s, const Problem* p, int dtype, int* kind) noexcept nogil:
     """
-    The solver that computes suspect results of another one again, and its reduction: the retry of that, the general
-    solver of its family, or the first one that takes them.
+    The solver that recomputes another solver's suspect results, and its reduction: the retry in the other's record, the
+    general solver of its family, or the first solver that takes them.
     """
     cdef Problem other = p[0]
     cdef Py_ssize_t taps = 0
@@ -237,8 +238,8 @@ cdef void set_stage(Stage* stage, const Problem* p, int s, int kind, int dtype) 
 cdef int set_stages(const Problem* p, int chosen, double groups, int retried, bint contiguous, double share,
                     Stage* stages) noexcept nogil:
     """
-    The chosen solver with its tiles, and if results may have to be recomputed, a second one for elements of the dtype
-    `retried`, which is -1 otherwise. Return the number of stages.
+    Set up the chosen solver with its tiles. If results may have to be recomputed, also set up a second solver for
+    elements of the dtype `retried`, which is -1 otherwise. Return the number of stages.
     """
     cdef const Solver* solver = &table[chosen]
     cdef double room = PLANAR_ROOM if p.planar else solver.room, one, several
@@ -253,7 +254,7 @@ cdef int set_stages(const Problem* p, int chosen, double groups, int retried, bi
         if p.axes[0].singly and not p.planar and share_little(p, p.axes, <double> p.lanes):
             least = LONG_LANES
     room = min(floor(share * room), <double> MOST)
-    # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
+    # Strided elements and results are copied. Contiguous ones stay in place, where some are soon read again.
     c.problem, c.groups, c.stays = p, groups, not p.planar and solver.in_place and (solver.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
     c.free = 0 if p.planar or (solver.copies_in_room and not c.stays) else MOST - <Py_ssize_t> room

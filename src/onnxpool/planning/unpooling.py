@@ -22,7 +22,7 @@ def inferred_windows(label: str, attributes: dict[str, Any], sizes: tuple[int, .
     """
     The windows of the max-pool that is undone, over the spatial shape that indices address.
 
-    Its sizes are (size - 1) * stride + kernel, less the pads.
+    Sizes of that shape are (size - 1) * stride + kernel, minus the pads.
     """
     rank = len(sizes)
     kernel = per_axis(label, attributes, "kernel_shape", rank)
@@ -88,7 +88,7 @@ class UnpoolPlan(Plan):
         return flat
 
     def result_shape(self, *inputs: Any) -> tuple[int, ...]:
-        """The given shape, or by default the one that indices address."""
+        """The shape in `output_shape`, or by default the shape that indices address."""
         if len(inputs) not in (1, 2):
             raise PoolError(f"{self.label}: takes X, I and output_shape, got {1 + len(inputs)} inputs; "
                             f"pass two or three", self.label, value=1 + len(inputs))
@@ -131,7 +131,7 @@ class UnpoolPlan(Plan):
         return np.require(indices, np.int64, ["C", "A"])
 
     def _stored_shape(self, given: Any) -> tuple[int, ...]:
-        """The shape of the result: the given one, which must not be smaller than what indices address."""
+        """The shape of the result, as given. It must not be smaller than the shape that indices address."""
         label = self.label
         if given is None:
             return self.output_shape

@@ -1,6 +1,7 @@
 """Ways: which solver takes a problem, in which form and with which tiles. All ways give the same bits.
 
-Costs choose a way, unless measurements have shown which one is the fastest: `learned` holds these.
+Costs choose a way, unless measurements have shown which way is fastest. `learned` holds the ways measured to be
+fastest.
 """
 
 import time
@@ -10,10 +11,10 @@ from typing import NamedTuple
 from .. import kernels
 from . import planner
 
-ROOMS = (1.0, 0.5, 2.0, 0.25, 4.0)  # the usual room of a tile, and others that can be faster
+ROOMS = (1.0, 0.5, 2.0, 0.25, 4.0)  # relative to the usual room of a tile; others than 1 can be faster
 BURST = 3e-4  # seconds of calls that are timed together
-CLEARLY = 0.985  # the usual way is kept unless another one takes less than this times as long
-HOPELESS = (2.0, 1.3, 1.1)  # times the best time after a round, the next one and all others: such ways are dropped
+CLEARLY = 0.985  # the usual way is kept unless another takes less than this fraction of its time
+HOPELESS = (2.0, 1.3, 1.1)  # after rounds 1, 2 and later, ways that take longer than this times the best are dropped
 
 
 class Way(NamedTuple):
@@ -23,13 +24,13 @@ class Way(NamedTuple):
     Attributes
     ----------
     solver : str
-        Its name in the table of solvers.
+        The solver's name in the table of solvers.
     adjacent : bool
         Whether strided lanes are first made adjacent.
     room : float
         The byte budget of a tile, relative to the usual one.
     threads : int
-        The number of threads with which it was measured, or 0.
+        The number of threads with which the way was measured, or 0.
     """
 
     solver: str
@@ -81,7 +82,7 @@ def fastest(calls: Sequence[Callable[[], object]], seconds: float) -> int:
     least twice, and wins unless another is clearly faster.
     """
     until = time.perf_counter() + seconds
-    calls[0]()  # pages of its arrays are mapped
+    calls[0]()  # map the pages of its arrays before timing
     best, running, rounds = [float("inf")] * len(calls), list(range(len(calls))), 0
     while len(running) > 1 or not rounds:
         for place in running:
@@ -99,7 +100,7 @@ def fastest(calls: Sequence[Callable[[], object]], seconds: float) -> int:
 
 
 def burst(call: Callable[[], object]) -> float:
-    """The seconds of a call: the mean of as many as take BURST together."""
+    """The seconds that a call takes: the mean of as many calls as take BURST together."""
     start = time.perf_counter()
     count = 0
     while True:

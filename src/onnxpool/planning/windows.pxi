@@ -1,7 +1,7 @@
-"""The windows along each axis of an array, from attributes: for plain calls, whose errors Python reports."""
+"""Computes the windows along each axis of an array from attributes. This is for plain calls; Python reports errors."""
 
 cdef enum:
-    SMALL = 1 << 30  # attributes and sizes below it: sums, and products of two, fit into 64 bits
+    SMALL = 1 << 30  # sums, and products of two, of attributes and sizes below this fit into 64 bits
 
 
 cdef inline Py_ssize_t floor_div(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
@@ -10,9 +10,9 @@ cdef inline Py_ssize_t floor_div(Py_ssize_t a, Py_ssize_t b) noexcept nogil:
 
 
 cdef bint resolve(const Attributes* given, int i, Py_ssize_t size, Axis* axis) noexcept nogil:
-    """The windows along pooled axis number i. Return whether there are any, of sizes that fit."""
+    """Compute the windows along pooled axis number i. Return whether there are any, and their sizes fit."""
     cdef Py_ssize_t kernel = given.kernel[i], dilation = given.dilation[i]
-    # No second window is as far from the first one as the largest sum of a size and its padding.
+    # At a distance beyond the largest sum of a size and its padding, there is no second window.
     cdef Py_ssize_t stride = min(given.stride[i], 3 * <Py_ssize_t> SMALL)
     cdef Py_ssize_t pad = given.pad[i], pad_end = given.pad_end[i], span, out, total, room
     if size < 1 or size >= SMALL:
@@ -47,9 +47,9 @@ cdef bint resolve(const Attributes* given, int i, Py_ssize_t size, Axis* axis) n
 cdef bint resolve_all(const Attributes* given, const Py_ssize_t* shape, const Py_ssize_t* strides, Request* r,
                       Py_ssize_t* y_shape, int64_t* taps_of, bint* are_picked) noexcept nogil:
     """
-    The request for an array of this shape, which is C-contiguous unless it has strides, the shape of the result, the
-    taps of a window that can be inside, and whether results are elements. Return whether planning computes its windows;
-    other shapes, and errors, are for Python.
+    Make the request for an array of this shape, which is C-contiguous if `strides` is NULL. Also find the shape of the
+    result, how many taps of a window can be inside, and whether results are elements. Return False for shapes and
+    errors that Python must handle.
     """
     cdef const Recipe* recipe = given.recipe
     cdef Py_ssize_t step = recipe.itemsize, index = 8, place = 1, across = 0, most = 0

@@ -1,44 +1,45 @@
 """The problems that each solver fits, and its amounts of work for each register full of results.
 
-`costs.py` has what a unit of work takes. The amounts of a solver have the order of its names there.
+`costs.py` has the time of each unit of work. It names a solver's amounts in the order of this file.
 """
 
 cdef enum:
     PAGE = 1 << 12   # bytes
-    NEAR = 1 << 17   # bytes of a window that caches hold until the next one reads it
+    NEAR = 1 << 17   # maximum bytes of a window that caches hold until the next window reads it
 
-# The places of amounts: those of `whole`,
+# The places of a solver's amounts: `whole`,
 cdef enum: W_TAPS, W_CONVERTED, W_JOINS, W_SINGLES, W_FOLDS
-# of `ordered`,
+# `ordered`,
 cdef enum: O_TAPS, O_WINDOWS, O_RESULTS, O_PICKS, O_LINES, O_ROWS
-# of `slide` and `direct`,
+# `slide` and `direct`,
 cdef enum: S_COLUMNS, S_CONVERTED, S_WINDOWS
 cdef enum: TAPS, CONVERTED, FAR, PART, NESTED, WAITS, WINDOWS, OWN_ROWS, ROOTS
-# of `short` and `disjoint`,
+# `short` and `disjoint`,
 cdef enum: H_HELD, H_TAKEN, H_ROWS
 cdef enum: D_LOADS, D_PICKS, D_GROUPS
-# and of `passes`.
+# and `passes`.
 cdef enum:
     LOADS, STORES, SUMS, SPLITS, P_PICKS, P_TAPS, PLAIN, EACH, CALLS, FOLDS, FOLDED, ROWS, ITEMS, PLANES, P_ROOTS
 
 
 cdef inline double moves_of(int itemsize) noexcept nogil:
-    """Instructions of a transposition for each element, relative to 4 bytes."""
+    """Instructions that transposing takes per element, relative to elements of 4 bytes."""
     return 0.6 if itemsize == 1 else 0.8 if itemsize == 2 else 1.6 if itemsize == 8 else 1.0
 
 
 cdef inline double splits_of(int itemsize) noexcept nogil:
-    """Those of splitting a row into phases, relative to bytes."""
+    """Instructions that splitting a row into phases takes, relative to elements of one byte."""
     return 0.1 if itemsize == 4 else 0.35 if itemsize == 8 else 1.0
 
 
 cdef inline int planar_lanes(int itemsize) noexcept nogil:
-    """The least lanes that are made adjacent together, if there are enough; half or twice as many: 1.0 to 1.8."""
+    """The minimum lanes that are made adjacent together, if there are enough. Half or twice as many take 1.0 to 1.8
+    times as long."""
     return 128 if itemsize <= 2 else 128 // itemsize
 
 
 cdef inline double filled(double values, double width) noexcept nogil:
-    """The number of values that the registers could hold, divided by the number of values in them."""
+    """The number of values that the registers could hold, divided by the number that they do hold."""
     return ceil(values / width) * width / values if values else 1
 
 
@@ -49,8 +50,8 @@ cdef inline double or_one(double value) noexcept nogil:
 
 cdef Py_ssize_t lanes_of(const Problem* p) noexcept nogil:
     """
-    The lanes that a solver sees at a time: few of those that are made adjacent, in about equal parts. A short last part
-    would take 1.2 to 2 times as long, because fast loops need at least two registers of lanes.
+    The lanes that a solver sees at a time. Lanes that are made adjacent are cut into small parts of about equal size. A
+    short last part would take 1.2 to 2 times as long, because fast loops need at least two registers of lanes.
     """
     cdef Py_ssize_t least = planar_lanes(p.itemsize)
     if not p.planar or p.lanes < 2 * least:
@@ -60,8 +61,8 @@ cdef Py_ssize_t lanes_of(const Problem* p) noexcept nogil:
 
 cdef double taps_inside(const Axis* axis) noexcept nogil:
     """
-    The mean number of taps of a window that are inside the input, if those outside shrink steadily from the ends. A tap
-    is inside for a window every stride places at most.
+    The mean number of a window's taps inside the input, if the taps outside become steadily fewer from the ends
+    inwards. A tap is inside for at most one window every `stride` places.
     """
     cdef double kernel = <double> axis.kernel, out = <double> axis.out, outside = 0, inside, most, windows
     cdef double[2] beyond  # places by which the outermost windows reach into padding
@@ -80,24 +81,24 @@ cdef double taps_inside(const Axis* axis) noexcept nogil:
 
 
 cdef inline double places(const Axis* axis) noexcept nogil:
-    """The number of places that windows read, with those in the padding."""
+    """The number of places that windows read, including places in the padding."""
     cdef double size = <double> axis.size, span = min(<double> axis.span, 2 * size)
     return span + min(<double> padded(axis, axis.out) - axis.span, size + span)
 
 
 cdef inline double width_of(const Problem* p) noexcept nogil:
-    """The accumulators of a register."""
+    """The number of accumulators that a register holds, for costs."""
     return <double> p.register_bytes / p.acc_bytes
 
 
 cdef bint converts(const Problem* p) noexcept nogil:
-    """Whether elements are converted where they are loaded."""
+    """Whether loads convert elements."""
     cdef const Kind* kind = &kinds[p.kind]
     return p.itemsize < p.acc_bytes or kind.is_extremum or p.itemsize == 2 and kind.is_max
 
 
 cdef bint has_near_windows(const Problem* p) noexcept nogil:
-    """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
+    """Whether windows that touch the input reach only a little beyond it, so that rows hold little padding."""
     cdef const Axis* axis
     cdef int a
     for a in range(p.rank):
@@ -108,7 +109,8 @@ cdef bint has_near_windows(const Problem* p) noexcept nogil:
 
 
 cdef bint has_planes(const Axis* axes, int rank) noexcept nogil:
-    """Whether rows of windows can be listed: every window has a tap inside, and few taps; few rows overhang an end."""
+    """Whether rows of windows can be listed: every window has few taps, at least one of them inside, and few rows
+    overhang an end."""
     cdef const Axis* axis
     cdef int a
     if rank > 3 or (rank > 1 and axes[rank - 2].out - max(<Py_ssize_t> 0, axes[rank - 2].end - axes[rank - 2].begin)
@@ -123,12 +125,12 @@ cdef bint has_planes(const Axis* axes, int rank) noexcept nogil:
 
 
 cdef inline int register_lanes(const Problem* p) noexcept nogil:
-    """The accumulators of a register of the processor."""
+    """The number of accumulators that the processor's registers hold."""
     return register_bytes // p.acc_bytes
 
 
 cdef bint fits_slide(const Problem* p) noexcept nogil:
-    """Whether windows of 2 or 3 taps may share columns, each of which has an element inside."""
+    """Whether windows have 2 or 3 taps, and columns, each with an element inside, that they may share."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef int a, columns = 0
     for a in range(p.rank - 1):
@@ -142,7 +144,7 @@ cdef bint fits_slide(const Problem* p) noexcept nogil:
 
 
 cdef double column_of(const Problem* p) noexcept nogil:
-    """The taps of a column of windows: the product of the taps along all axes but the last one."""
+    """The number of taps of a window's column: the product of the taps along all axes but the last one."""
     cdef double taps = 1
     cdef int a
     for a in range(p.rank - 1):
@@ -151,7 +153,7 @@ cdef double column_of(const Problem* p) noexcept nogil:
 
 
 cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
-    """The work of windows that slide along rows: registers of new columns, and of totals of shared ones, and those
+    """The work of windows that slide along rows: registers of new columns and of totals of shared columns; registers
     whose elements are converted; windows."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef double lanes = <double> lanes_of(p), width = width_of(p), taps
@@ -162,10 +164,10 @@ cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
 
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
-    The work of windows that read all of their taps: registers of taps, and how many are converted, belong to large
-    windows, or to few lanes; calls for more taps of further axes, if there is a tree or if axes or taps are many; taps
-    of blocks of registers, since each block waits for the one before it; windows; rows of several windows; roots.
-    Adjacent windows of stride 1 are one window with as many lanes.
+    The work of windows that read all of their taps: registers of taps, and how many of these are converted, belong to
+    large windows, or have few lanes; calls for taps along further axes, if there is a tree or if axes or taps are many;
+    taps of blocks of registers, since each block waits for the one before it; windows; rows of several windows; roots.
+    Adjacent windows with stride 1 are one window with all their lanes.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef double lanes = <double> lanes_of(p), inside = 1, first = 0, width = width_of(p)
@@ -181,7 +183,7 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     many |= inside > FEW * FEW * FEW
     far = inside > FEW and inside * lanes * p.itemsize > NEAR  # few taps are streams, whatever their distance
     amounts[OWN_ROWS] = width / lanes / last.out if last.out > 1 else 0
-    registers, each = ceil(lanes / width), width / lanes  # of a window; windows for each register full of results
+    registers, each = ceil(lanes / width), width / lanes  # registers of a window; windows per register of results
     if last.stride == 1 and not many and last.out:
         inner = max(<Py_ssize_t> 0, last.end - last.begin)
         runs = last.out - inner  # at the borders, adjacent windows with the same taps are one
@@ -203,9 +205,9 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
 
 cdef void whole_work(const Problem* p, double* amounts) noexcept nogil:
     """
-    The work of whole channels: registers of taps, and of those that are converted; joining the elements of a register
-    in which a single lane ends: those of several channels at a time, of maxima of few bytes one by one, and of
-    quantised elements in few steps.
+    The work of whole channels: registers of taps, and registers that are converted. If a single lane ends in a register
+    whose elements must be joined, also the joins: several channels at a time, one by one for maxima of few bytes, or in
+    few steps for quantised elements.
     """
     cdef double width = width_of(p), taps = 1
     cdef int a
@@ -220,7 +222,7 @@ cdef void whole_work(const Problem* p, double* amounts) noexcept nogil:
 
 cdef void ordered_work(const Problem* p, double* amounts) noexcept nogil:
     """
-    The work of taps in row-major order: registers of taps and results; windows of lanes, or rows, each with a line for
+    The work of taps in row-major order: registers of taps and of results; windows of lanes, or rows with a line for
     every tap of the other axes. Elements far apart are picked one by one. Rows of a single axis hold all items.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]
@@ -251,7 +253,8 @@ cdef bint fits_short(const Problem* p) noexcept nogil:
 
 
 cdef void short_work(const Problem* p, double* amounts) noexcept nogil:
-    """The work of rows in registers: registers of a row for each tap of other axes; those of taps of a row; rows."""
+    """The work of rows in registers: registers of a row for each tap of other axes; registers of taps along rows;
+    rows."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef double width = width_of(p), rows = width / or_one(last.out)  # for each register full of results
     amounts[H_HELD] = column_of(p) * ceil(places(last) / width) * rows
@@ -263,7 +266,7 @@ cdef bint fits_disjoint(const Problem* p) noexcept nogil:
     """Whether windows share no place along the last axis, and rows hold enough groups of them."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef Py_ssize_t lanes = p.lanes, width = register_lanes(p), inside = last.end - last.begin
-    # Windows that overhang an end are reduced singly. For a single lane, other loops are nearly as fast.
+    # Windows that overhang an end are reduced one by one. For a single lane, other loops are nearly as fast.
     cdef Py_ssize_t groups = 1 if inside == last.out else 32 if lanes == 1 else 4
     return (1 < last.stride <= 4 and last.kernel == last.span and last.kernel <= last.stride and not p.planar and lanes
             and (lanes > 1 or last.stride != 3)  # splitting three registers takes so long that little is gained
@@ -273,7 +276,7 @@ cdef bint fits_disjoint(const Problem* p) noexcept nogil:
 
 
 cdef void disjoint_work(const Problem* p, double* amounts) noexcept nogil:
-    """The work of groups of windows: registers that are loaded, and split or picked from; groups."""
+    """The work of groups of windows: registers that are loaded; registers that are split or picked from; groups."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef Py_ssize_t width = p.register_bytes // p.acc_bytes
     cdef double groups = <double> width / (width // p.lanes * p.lanes)
@@ -283,7 +286,8 @@ cdef void disjoint_work(const Problem* p, double* amounts) noexcept nogil:
 
 
 cdef bint share_little(const Problem* p, const Axis* axis, double values) noexcept nogil:
-    """Whether windows of many taps share so few places, and rows have so many values, that each is reduced singly."""
+    """Whether windows of many taps share so few places, and rows have so many values, that windows are reduced one by
+    one."""
     return (axis.kernel > FEW and values * p.acc_bytes >= 2 * p.register_bytes
             and (axis.out == 1 or <double> axis.kernel <= 2.0 * bits_of(axis.kernel) * axis.stride))
 
@@ -306,7 +310,7 @@ cdef bint fits_stack(const Problem* p) noexcept nogil:
 
 
 cdef bint fits_folded(const Problem* p) noexcept nogil:
-    """Whether windows along rows have many adjacent taps, and share few of them."""
+    """Whether windows along rows have many adjacent taps, of which they share few."""
     cdef const Axis* last = &p.axes[p.rank - 1]
     return (p.lanes == 1 and last.dilation == 1 and last.kernel > FEW
             and <double> last.kernel * p.acc_bytes >= (1024 if kinds[p.kind].is_mean else 512)
@@ -314,7 +318,8 @@ cdef bint fits_folded(const Problem* p) noexcept nogil:
 
 
 cdef bint folded(const Problem* p, int a) noexcept nogil:
-    """Whether `folded` reduces the windows along an axis one by one: those along rows, and others as `stack` does."""
+    """Whether `folded` reduces the windows along an axis one by one: always along rows, and otherwise as `stack`
+    does."""
     return a == p.rank - 1 or stacked(p, a)
 
 
@@ -322,15 +327,14 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
                          double* amounts) noexcept nogil:
     """
     The work of passes: registers that are loaded, stored, added, and split into phases; results that are picked one by
-    one; registers of taps along the last axis, and of those that `direct` reads as they are; windows of the last axis
+    one; registers of taps along the last axis, and of taps that `direct` reads as they are; windows of the last axis
     that are reduced one by one; registers of their taps whose powers are computed by calls; windows that are reduced in
     registers, with the registers of their taps; rows; planes that are loaded; items that are loaded one by one; square
-    roots. `singly` says along which axes windows are reduced
-    one by one, if there are any.
+    roots. `singly` says along which axes windows are reduced one by one, if there are any.
 
-    Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
-    the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
-    one, are reduced while they are loaded.
+    Each pass writes results. The next pass reads some of them repeatedly, some not at all. Rows hold the padding of the
+    last axis, and trees hold the padding of their axis. Taps are reduced while they are loaded if they are few taps of
+    the first axis, or belong to windows that are reduced one by one.
     """
     cdef const Axis* last = &p.axes[p.rank - 1]
     cdef const Axis* first = p.axes
@@ -353,7 +357,7 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
     loaded = row if row_places <= size else ceil(size * lanes / width) / results
     done = filled(lanes if apart else out * lanes, width)
     taps = done if picked or joined or tree else done * last.kernel
-    inner = row  # registers of rows for each register of results
+    inner = row  # registers of rows per register of results
     for a in range(before - 1, -1, -1):
         axis = &p.axes[a]
         windows *= or_one(axis.out)
@@ -376,7 +380,7 @@ cdef void work_of_passes(const Problem* p, bint (*singly)(const Problem*, int) n
             inner *= count / or_one(axis.out)
         if a < before - 1:
             planes *= count if a else <double> axis.out
-    rows = inner / row  # for each row of results, and for each tap of the first axis
+    rows = inner / row  # rows per row of results and tap of the first axis
     even = (before == 1 and first.kernel <= FEW and first.end - first.begin == first.out
             and <double> first.size == <double> first.out * first.stride and not kind.is_mean)
     lone = singly != NULL and singly(p, p.rank - 1)
