@@ -33,7 +33,7 @@ def texts(schema):
 
 
 def test_every_operator_version_tier_and_rule_has_cases():
-    """There are a few hundred cases, and none of the table's facts is without one."""
+    """There are a few hundred cases, and every operator, version, tier and rule has one."""
     assert 300 < len(CASES) < 1000
     assert {case.tier for case in CASES} == set(TIERS)
     assert {case.rule for case in CASES} == set(RULES) - {"wide"}
@@ -44,7 +44,7 @@ def test_every_operator_version_tier_and_rule_has_cases():
 
 
 def test_sentences_are_those_of_the_specification():
-    """A rule of the tier spec quotes a sentence of the version of each of its cases."""
+    """A rule of the tier spec quotes a sentence that is in the specification of every version that its cases use."""
     defs = pytest.importorskip("onnx.defs")
     for case in CASES:
         if case.tier == "spec" and case.decided.quoted and OPERATORS[case.operator].domain != MICROSOFT:
@@ -78,7 +78,7 @@ def test_consensus_names_runtimes():
 
 
 def test_quantised_cases_of_the_specification_do_not_depend_on_ties():
-    """Halves are rounded to even before or after the zero point of y is added, which only a choice decides."""
+    """Whether y's zero point is added before or after rounding halves to even is a choice, so no such case has ties."""
     for case in CASES:
         if case.operator.startswith("QLinear") and case.tier == "spec" and case.inputs[4] is not None:
             assert case.inputs[4] % 2 == 0, case.name
@@ -101,7 +101,7 @@ def test_every_case_can_be_shown(part):
 
 
 def test_a_picture():
-    """The picture shows elements, padding, and what is beyond it."""
+    """The picture shows elements, padding, and places beyond the padding."""
     text = "\n".join(show(table()["d02_averagepool_2d_pads_and_overhang_opset_10"]))
     assert """\
   position     p 0 1 2 3 p -
@@ -123,7 +123,7 @@ def test_random_cases_never_change():
 
 
 def test_random_cases_have_results():
-    """Every random case has a result, and all operators and outcomes of the draw occur."""
+    """Every random case has a result, and all operators and kinds of cases occur."""
     cases = list(random_cases(80, 4))
     for case in cases:
         assert all(y.size for y in case.expected())
@@ -154,5 +154,5 @@ def test_no_runtime_is_imported():
 
 
 def test_the_licence_is_that_of_the_repository():
-    """The distribution has a copy of its own, because build backends refuse files outside of its folder."""
+    """The distribution has its own copy, because build backends refuse files outside its folder."""
     assert (ROOT / "conformance" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()

@@ -36,7 +36,7 @@ def test_bytes_never_change():
 
 
 def test_models(folder):
-    """Models with results pass onnx's full check; arrays of both formats are equal, and as the inputs say."""
+    """Models with results pass onnx's full check. Arrays in both formats are equal, and as the model declares them."""
     for stored in load(folder):
         model = onnx.load(stored.model)
         assert model.ir_version == stored.entry["ir_version"]
@@ -124,7 +124,7 @@ def exported(tmp_path_factory):
 
 @pytest.mark.parametrize(("right", "wrong"), [("", ""), (" count--", " count"), ("size + end)", "Infinity)")])
 def test_a_runner_in_another_language(tmp_path, exported, right, wrong):
-    """A runner in JavaScript passes a toy runtime, and no longer if the toy drops no window or counts the overhang."""
+    """A runner in JavaScript passes a toy runtime, but not a toy that keeps every window or counts the overhang."""
     if shutil.which("node") is None:
         pytest.skip("Node is not installed")
     examples = Path(__file__).parents[1] / "examples"

@@ -1,4 +1,4 @@
-"""The kept results of runtimes: the page is made from them, and old releases with known faults fail."""
+"""The stored results of runtimes: the page is made from them, and old releases with known bugs fail."""
 
 import sys
 from pathlib import Path
@@ -24,12 +24,12 @@ CONTROLS = {
 
 
 def test_the_page_is_up_to_date():
-    """The page is what the kept results say, of as many cases as there are."""
+    """The page matches the stored results, which cover all cases."""
     assert PAGE.read_text("utf-8") == page([*STORED.values()])
 
 
 def test_every_adapter_has_results():
-    """So has every runtime, and each adapter is of one."""
+    """Every adapter and every runtime has results, and each adapter belongs to a runtime."""
     adapters = {path.stem for path in (ROOT / "conformance/src/onnxpool_conformance/adapters").glob("*.py")}
     assert {runtime.adapter for runtime in runtimes()} == adapters - {"__init__", "in_node"}
     assert {runtime.id for runtime in runtimes()} == set(STORED)
@@ -44,7 +44,7 @@ def test_no_false_alarms():
 
 @pytest.mark.parametrize(("old", "new"), CONTROLS, ids=lambda name: name)
 def test_old_releases_fail(old, new):
-    """The suite finds the faults that a release is known to have, and none of them in the release that corrected it."""
+    """The suite finds the known bugs of a release, and finds none of them in the release that fixed them."""
     for name in CONTROLS[old, new]:
         assert STORED[old].outcome(table()[name]) == "wrong", name
         assert STORED[new].outcome(table()[name]) == "passed", name
@@ -57,7 +57,7 @@ def test_onnxpool_has_no_failures():
 
 
 def test_kept_details_have_no_folders():
-    """Those of temporary files would differ from run to run."""
+    """Names of temporary folders would differ from run to run."""
     assert FOLDERS.sub("", "failed: /tmp/x_1/model.c:6: no /, but https://a.b/c") == (
         "failed: model.c:6: no /, but https://a.b/c")
     assert not [detail for each in STORED.values() for _, detail in each.failures.values() if FOLDERS.search(detail)]

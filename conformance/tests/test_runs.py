@@ -53,7 +53,7 @@ DONE_BY_BACKENDS = {
 
 @pytest.fixture
 def backend(tmp_path, monkeypatch):
-    """Writes a backend that does something with some cases, and returns its name."""
+    """A function that writes a backend that treats some cases in a certain way, and returns its name."""
     monkeypatch.setenv("PYTHONPATH", str(SOURCE))
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -66,7 +66,7 @@ def backend(tmp_path, monkeypatch):
 
 @pytest.fixture
 def answering(monkeypatch):
-    """Replaces backends by one in this process, which gives the expected answers except for some cases."""
+    """Replaces backends by one in this process, which returns the expected answers except for some cases."""
     def replace(others):
         def answer(case):
             right = Answer("refused", []) if case.entry["error"] else Answer("", [y for y, _ in case.outputs()])
@@ -111,7 +111,7 @@ def test_outcomes_of_backends(tmp_path, backend):
 
 
 def test_a_backend_that_hangs(tmp_path, backend):
-    """It is ended, and started again for the next case."""
+    """The backend is ended, and started again for the next case."""
     name = backend({PASSING: "time.sleep(60)", "maxpool_1d": WRONG})
     _, results = ran(tmp_path, "--backend", name, "--timeout", "0.3", "--cases", PASSING, "maxpool_1d")
     assert {name: each["outcome"] for name, each in results.items()} == {PASSING: "timeout", "maxpool_1d": "wrong"}
@@ -226,7 +226,7 @@ DONE_BY_PROGRAMS = {
 
 @pytest.fixture
 def command(tmp_path):
-    """Writes a program that does something with some cases, exports these, and returns the options of a run."""
+    """A function that writes a program for some cases, exports these cases, and returns the options of a run."""
     def write(actions):
         program, cases = tmp_path / "runtime.py", tmp_path / "cases"
         program.write_text(f"ACTIONS = {actions!r}\n{PROGRAM}")
@@ -245,13 +245,13 @@ def test_outcomes_of_commands(tmp_path, command):
 
 
 def test_a_command_that_hangs(tmp_path, command):
-    """It is ended, however much it prints."""
+    """The command is ended, however much it prints."""
     options = command({PASSING: "print('x' * 10**7, flush=True); time.sleep(60)"})
     assert ran(tmp_path, *options, "--timeout", "0.5")[1][PASSING]["outcome"] == "timeout"
 
 
 def test_protobuf_without_onnx(command, monkeypatch, capsys):
-    """A result that cannot be read for want of onnx is no wrong one."""
+    """A result that cannot be read because onnx is missing does not count as wrong."""
     options = command({PASSING: ""})
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert main(["run", *options]) == 2
@@ -295,10 +295,10 @@ def test_comparisons():
         assert "1 of 4 elements" in comparison.difference(other, x, Tolerance(1, 1e30))
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the reference
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # raised by the reference
 @pytest.mark.parametrize("runtime", ["onnxruntime", "openvino", "reference"])
 def test_a_consensus_is_one(runtime):
-    """A runtime that rules name in this version passes their cases."""
+    """If rules name a runtime in its installed version, it passes their cases."""
     pytest.importorskip({"reference": "onnx"}.get(runtime, runtime))
     adapter = importlib.import_module(f"onnxpool_conformance.adapters.{runtime}")
     agreed = [case for case in table().values() if adapter.VERSION in case.decided.agreed]

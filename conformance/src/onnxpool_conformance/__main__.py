@@ -120,7 +120,7 @@ def run_cases(arguments: argparse.Namespace) -> int:
 
 
 def watched(results: Iterator[Result], count: int) -> Iterator[Result]:
-    """The results, with their number on a terminal while they come."""
+    """The results. A terminal shows how many there are while they arrive."""
     terminal = sys.stderr.isatty()
     shown = 0.0
     for done, result in enumerate(results, 1):
@@ -206,7 +206,7 @@ def main(words: Sequence[str] | None = None) -> int:
     except SuiteError as error:
         print(f"onnxpool-conformance: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # of a reader that has seen enough
+    except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ class Case:
     """
     A node with its inputs; None is an omitted input.
 
-    A case with an `error` must be refused, whatever the values of its inputs are; the text says what is wrong.
+    A case with an `error` must be refused, whatever the values of its inputs. The text says what is wrong.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How far results may be from the expected ones, and whether they are within that."""
+"""How far results may differ from expected results, and whether they do."""
 
 from typing import Any, NamedTuple
 

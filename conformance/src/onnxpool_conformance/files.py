@@ -21,14 +21,14 @@ from .models import given, little, made, model, package, results, tensor
 from .oracle import DTYPES
 from .versions import OPERATORS
 
-FORMAT = 1  # of the manifest
+FORMAT = 1  # version of the manifest's format
 MANIFEST = "manifest.json"
 READABLE = {**DTYPES, "int64": np.dtype(np.int64)}
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A case among files: its entry of the manifest, and the folder of the manifest."""
+    """A stored case: its entry in the manifest, and the manifest's folder."""
 
     folder: Path
     entry: dict[str, Any]
@@ -50,7 +50,7 @@ class Stored:
 
     @property
     def readable(self) -> bool:
-        """Whether its dtypes are known here. bfloat16 needs ml_dtypes."""
+        """Whether the case's dtypes are known here. bfloat16 needs ml_dtypes."""
         return all(each["dtype"] in READABLE for each in (*self.entry["inputs"], *self.entry["outputs"]))
 
     def inputs(self) -> list[Array]:
@@ -136,7 +136,7 @@ def content(case: Case) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def check_empty(folder: Path) -> None:
-    """Refuse a folder that has something in it, so that nothing is overwritten."""
+    """Refuse a folder that is not empty, so that nothing is overwritten."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SuiteError(f"{folder} is not an empty directory; pass another one, or empty it")
     if not folder.absolute().parent.is_dir():
@@ -144,7 +144,7 @@ def check_empty(folder: Path) -> None:
 
 
 def export(cases: Iterable[Case], folder: Path) -> int:
-    """Write cases and their manifest to a new or empty folder: all, or none. Returns how many there are."""
+    """Write cases and their manifest to a new or empty folder, or nothing at all. Return the number of cases."""
     package()
     check_empty(folder)
     if "bfloat16" not in DTYPES:

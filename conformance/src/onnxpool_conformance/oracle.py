@@ -1,4 +1,4 @@
-"""The results that every pooling operator must return, by plain loops over windows and exact arithmetic.
+"""The results that every pooling operator must return, from plain loops over windows and exact arithmetic.
 
 Nothing here shares code with the library. A float is represented as a multiple of its type's smallest
 subnormal, so sums are Python integers and exact; powers and roots are decimals of 40 digits.
@@ -16,7 +16,7 @@ import numpy as np
 
 try:
     import ml_dtypes
-except ImportError:  # tests for packagers do without bfloat16
+except ImportError:  # packagers' tests run without bfloat16
     ml_dtypes = None
 
 AVERAGE = ("AveragePool", "GlobalAveragePool")
@@ -109,12 +109,12 @@ def axis_windows(size, kernel, stride, dilation, pads, auto_pad, ceil_mode):
 
 
 def below(window, limit):
-    """How many positions of a window are below a limit, however many it has."""
+    """How many positions of a window are below a limit. This takes no longer for huge windows."""
     return min(len(window), max(0, -((window.start - limit) // window.step)))
 
 
 def per_axis(value, rank, default):
-    """An attribute as one number per axis: None means the default, and a single number applies to every axis."""
+    """An attribute as one number per axis. None means the default, and a single number applies to every axis."""
     if value is None:
         return (default,) * rank
     return (value,) * rank if isinstance(value, int) else tuple(map(index, value))

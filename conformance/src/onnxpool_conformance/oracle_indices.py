@@ -1,4 +1,4 @@
-"""The elements to which the Indices of MaxPool must point, by plain loops over windows."""
+"""The elements to which MaxPool's Indices must point, from plain loops over windows."""
 
 import math
 
@@ -19,7 +19,7 @@ def first_extremum(plane, window, choose=max):
 
 
 def column_major(place, spatial):
-    """The position of the same element if the first axis of its plane varied fastest."""
+    """The position that the same element has if the first axis of its plane varies fastest."""
     columns, step = 0, math.prod(spatial)
     for size in reversed(spatial):
         step //= size

@@ -1,4 +1,4 @@
-"""The results that the operators on regions must return, by plain loops over regions, bins and samples.
+"""The results that the operators on regions must return, from plain loops over regions, bins and samples.
 
 Coordinates are computed in the same steps as in onnxruntime, each rounded to float32 (float64 for float64 data),
 because they decide which elements belong to a bin; values are Python numbers.
@@ -15,7 +15,7 @@ from .oracle import GeometryError, Truth, extrema, native, native_order, pattern
 
 MOST_SAMPLES = 2**22
 MOST_REACH = 2**31  # limit of corners and sides that are rounded to elements
-SPARE = 64  # the bits of exponent range that sums may need beyond float64
+SPARE = 64  # bits of exponent that sums may need beyond the range of float64
 
 
 class Sample(NamedTuple):
@@ -151,7 +151,7 @@ def samples(axis, count, size, real):
     per_bin, begin, step = axis
     with np.errstate(over="ignore"):
         ways = [real(k + 0.5) * step / real(per_bin) for k in range(per_bin)]
-    # A product that overflows on the way, although it is no longer than the bin.
+    # The product may overflow although its quotient is no longer than the bin.
     ways = [way if np.isfinite(way) else real(k + 0.5) / real(per_bin) * step for k, way in enumerate(ways)]
     return [[line(begin + real(place) * step + way, size) for way in ways] for place in range(count)]
 
@@ -174,7 +174,7 @@ def mean(values, count):
         return sum(special)
     try:
         return math.fsum(values) / count
-    except OverflowError:  # intermediate result; the mean itself exceeds the largest number at most by its rounding
+    except OverflowError:  # only in between: rounding alone can take the mean beyond the largest number
         value = math.fsum(math.ldexp(value, -SPARE) for value in values) / count
         reach = math.ldexp(sys.float_info.max, -SPARE)
         return math.ldexp(min(max(value, -reach), reach), SPARE)

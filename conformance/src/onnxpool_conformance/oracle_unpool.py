@@ -1,4 +1,4 @@
-"""The results that MaxUnpool must return, by a plain loop that puts each value where its index points."""
+"""The results that MaxUnpool must return, from a plain loop that puts each value where its index points."""
 
 import math
 

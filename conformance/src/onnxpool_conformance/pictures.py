@@ -12,9 +12,9 @@ from .models import MOST_STORED
 from .oracle import AVERAGE, LP, MAX, SLIDING, axes_of, divisors, flat_windows, per_axis, placement
 from .oracle_regions import bins, grid, round_away, samples
 
-MOST_RESULTS = 24  # that are explained
-MOST_TERMS = 9  # of a sum that are written out
-WIDEST = 40  # positions of a picture
+MOST_RESULTS = 24  # maximum results that are explained
+MOST_TERMS = 9  # maximum terms of a sum that are written out
+WIDEST = 40  # maximum positions of a picture
 
 
 def show(case: Case) -> Iterator[str]:
@@ -59,7 +59,7 @@ def shown(title: str, array: Array | None) -> Iterator[str]:
 
 
 def pictured(case: Case, spatial: tuple[int, ...], axis: int) -> Iterator[str]:
-    """The windows along an axis: # is an element of a window, o is padding that a window covers, . is between both."""
+    """The windows along an axis. # is an element of a window, o is covered padding, and . is a place between taps."""
     rank, given, size = len(spatial), case.attributes, spatial[axis]
     kernel = per_axis(given["kernel_shape"], rank, None)[axis]
     stride = per_axis(given.get("strides"), rank, 1)[axis]
@@ -130,7 +130,7 @@ def bins_of(case: Case, spatial: tuple[int, ...]) -> Iterator[str]:
 
 
 def samples_of(case: Case, spatial: tuple[int, ...]) -> Iterator[str]:
-    """The positions of the samples of RoiAlign, as the two elements between which they are, with their weights."""
+    """The positions of RoiAlign's samples: the two elements beside each, with their weights."""
     given, rois, images = case.attributes, case.inputs[1], case.inputs[2]
     assert rois is not None
     assert images is not None
@@ -165,7 +165,7 @@ def formula(case: Case, taps: list[Any], count: int) -> str:
 
 
 def limited(lines: Iterator[str]) -> Iterator[str]:
-    """The first lines, and how many there are more."""
+    """The first lines, and how many more there are."""
     found = list(lines)
     yield from found[:MOST_RESULTS]
     if len(found) > MOST_RESULTS:

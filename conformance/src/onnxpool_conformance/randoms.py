@@ -19,10 +19,10 @@ from .versions import OPERATORS, oldest
 T = TypeVar("T")
 NAME = re.compile(r"(random|wide)_(\d+)_(\d+)")
 MOST_ELEMENTS, MOST_TAPS = 9000, 9000
-LONGEST = (4, 4, 4, 40, MOST_ELEMENTS)  # windows
+LONGEST = (4, 4, 4, 40, MOST_ELEMENTS)  # maximum lengths of windows
 OPERATORS_DRAWN = (*WINDOWED * 3, *GLOBAL, *OPERATORS)
 ROUNDED = {"QLinearAveragePool": "quantised rounding", "QLinearGlobalAveragePool": "quantised rounding",
-           "MaxRoiPool": "rounding of regions"}  # rules of the operators whose random results depend on rounding
+           "MaxRoiPool": "rounding of regions"}  # the rules of operators whose random results depend on rounding
 
 
 class Draw:
@@ -110,7 +110,7 @@ def wide_values(draw: Draw, x: Array) -> Array:
     """
     The elements. One in three float arrays gets unusual ones.
 
-    Unusual elements are NaNs, infinities, of all magnitudes, or of a magnitude whose powers reach the type's limits.
+    Unusual elements are NaNs, infinities, numbers of all magnitudes, or numbers whose powers reach the type's limits.
     """
     form = FORMATS.get(x.dtype.name)
     if form is None or draw.chance(67):
@@ -276,7 +276,7 @@ def attempt(draw: Draw, name: str, wide: bool = False) -> Case | None:
 
 
 def random_case(seed: int, number: int, wide: bool = False) -> Case:
-    """The random case of a seed and a number."""
+    """The random case for a seed and a number."""
     draw = Draw(f"{'wide:' if wide else ''}{seed}:{number}")
     while True:
         if made := attempt(draw, f"{'wide' if wide else 'random'}_{seed}_{number}", wide):

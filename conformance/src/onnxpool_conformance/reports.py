@@ -18,7 +18,7 @@ from .runner import OUTCOMES, Result, described
 
 
 class Run(NamedTuple):
-    """The results of a runtime, and which of them decide the exit status."""
+    """A runtime's results, and which of them decide the exit status."""
 
     runtime: str
     results: Sequence[Result]
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
 
 def expected_failures(path: Path, known: set[str]) -> dict[str, str]:
-    """The names in a file, one on each line, with the text after a #."""
+    """The names in a file, one per line, with the reasons after #."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -162,7 +162,7 @@ def kinds(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]
 
 
 def smallest(case: Stored) -> tuple[int, int, str]:
-    """The order of cases, in which the first one is the simplest to look at."""
+    """The sort key of cases, by which the simplest one comes first."""
     elements = sum(int(np.prod(each["shape"])) for each in (*case.entry["inputs"], *case.entry["outputs"]))
     return elements, len(case.entry["attributes"]), case.name
 

@@ -19,7 +19,7 @@ class Rule(NamedTuple):
     reason: str
     agreed: str = ""
     decision: str = ""
-    quoted: bool = True  # false for a spec that follows from the schema, and not from a sentence
+    quoted: bool = True  # False if the rule follows from the schema instead of a sentence
 
 
 def spec(tests: str, sentence: str, decision: str = "") -> Rule:

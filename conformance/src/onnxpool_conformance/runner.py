@@ -1,4 +1,4 @@
-"""Run a runtime on stored cases, in processes of their own, whose crashes and endless loops are results."""
+"""Run a runtime on stored cases, in separate processes, so that crashes and endless loops are results too."""
 
 import contextlib
 import importlib
@@ -28,7 +28,7 @@ from .models import TYPES
 OUTCOMES = ("passed", "wrong", "refused", "accepted", "crashed", "timeout")
 STARTING = 120.0  # seconds that a backend may take to be imported
 ENDING = 5.0  # seconds that a process may take to end
-LONGEST = 300  # characters of what a runtime says
+LONGEST = 300  # maximum characters of a runtime's message
 BY_NUMBER = {number: name for name, number in TYPES.items()}
 POSIX = os.name == "posix"
 
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The outcome of a case. A case that must be refused is passed if it was, and "accepted" if not."""
+    """The outcome of a case. A case that must be refused counts as passed if it was, and as "accepted" if not."""
 
     name: str
     operator: str
@@ -60,10 +60,10 @@ class Runtime(Protocol):
     name: str
 
     def answer(self, case: Stored) -> Answer:
-        """What it does with a case."""
+        """What the runtime does with a case."""
 
     def close(self) -> None:
-        """End its processes."""
+        """End the runtime's processes."""
 
 
 def judged(case: Stored, answer: Answer) -> tuple[str, str]:
@@ -158,7 +158,7 @@ class Backend:
                 return Answer("crashed", [], str(error))
         os.truncate(self.log, 0)
         inputs = case.inputs()
-        with contextlib.suppress(OSError):  # of a process that has ended, which receive() reports
+        with contextlib.suppress(OSError):  # the process may have ended, which receive() reports
             self.pipe.send((str(case.model), inputs))
         answer = self.receive(self.seconds)
         if answer.ended in ("crashed", "timeout"):
@@ -166,7 +166,7 @@ class Backend:
         return answer
 
     def tail(self) -> str:
-        """The end of what the process wrote."""
+        """The last text that the process wrote."""
         return self.log.read_bytes()[-LONGEST:].decode(errors="replace")
 
     def end(self) -> None:
@@ -202,7 +202,7 @@ def serve(pipe: Connection, module: str, log: str) -> None:
         try:
             outputs = [np.asarray(y) for y in prepare(onnx.load(path), "CPU").run(inputs)]
             pipe.send(("", outputs, ""))
-        except Exception as error:  # backends have errors of their own
+        except Exception as error:  # backends raise errors of any type
             pipe.send(("refused", [], f"{type(error).__name__}: {error}"))
 
 
@@ -229,7 +229,7 @@ class Command:
 
     def answer(self, case: Stored) -> Answer:
         """What the command does with a case."""
-        case.inputs()  # which checks them
+        case.inputs()  # checks the files
         with tempfile.TemporaryDirectory(prefix="onnxpool-conformance-") as outputs:
             places = {"{model}": str(case.model), "{inputs}": str(case.data), "{outputs}": outputs}
             words = [re.sub("|".join(map(re.escape, places)), lambda found: places[found[0]], word)
@@ -263,7 +263,7 @@ class Command:
 
 
 def keep(stream: Any, said: deque[bytes]) -> None:
-    """Keep the end of a stream, however much it has."""
+    """Keep the end of a stream, however long it is."""
     with stream:
         while block := stream.read1(4096):
             said.append(block)
@@ -272,7 +272,7 @@ def keep(stream: Any, said: deque[bytes]) -> None:
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """End a command and the processes that it has started."""
     if POSIX:
-        with contextlib.suppress(OSError):  # if all have ended
+        with contextlib.suppress(OSError):  # all may have ended
             os.killpg(process.pid, signal.SIGKILL)
     else:
         subprocess.run(["taskkill", "/T", "/F", "/PID", str(process.pid)], capture_output=True, check=False)
@@ -290,7 +290,7 @@ def ending(code: int) -> str:
 
 
 def read(folder: Path, place: int) -> Any:
-    """An output that a command has written; a text that says what is wrong with it if it cannot be read."""
+    """An output that a command has written. If it cannot be read, a text that says why."""
     for suffix, reader in ((".npy", read_numpy), (".pb", read_proto)):
         path = folder / f"output_{place}{suffix}"
         if path.exists():
@@ -299,7 +299,7 @@ def read(folder: Path, place: int) -> Any:
             except ImportError as error:
                 raise SuiteError(f"reading {path.name} needs the package onnx; install it, or let the command write "
                                  f"output_{place}.npy") from error
-            except Exception as error:  # whatever the garbage is
+            except Exception as error:  # the file may contain anything
                 return f"{path.name} cannot be read: {type(error).__name__}: {error}"
     return f"the command wrote neither output_{place}.npy nor output_{place}.pb"
 

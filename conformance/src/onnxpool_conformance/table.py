@@ -30,7 +30,7 @@ def ramp(*sizes: int, dtype: str = "float32") -> Array:
 
 
 def mixed(*shape: int, dtype: str = "float32", step: int = 7) -> Array:
-    """Whole numbers whose neighbours differ: steps modulo 31, with both signs in signed types."""
+    """Whole numbers that differ from their neighbours: steps modulo 31, with both signs in signed types."""
     count = math.prod(shape)
     values = np.arange(1, 1 + count) if step == 1 else np.arange(count) * step % 31 - (0 if dtype == "uint8" else 15)
     return np.asarray(values.reshape(shape).astype(DTYPES[dtype]))
@@ -56,7 +56,7 @@ def row(*values: float, dtype: str = "float32") -> Array:
 
 def case(rule: str, operator: str, label: str, *inputs: Array | None, opset: int | None = None, outputs: int = 1,
          error: str = "", **attributes: Any) -> Case:
-    """A case at the oldest opset that has all it needs, unless another one is given."""
+    """A case at the oldest opset that has everything it needs, unless another opset is given."""
     x = inputs[0]
     assert x is not None
     decision = RULES[rule].decision
@@ -130,7 +130,7 @@ def dtypes() -> Iterator[Case]:
         for dtype in known.dtypes:
             if dtype in DTYPES:
                 inputs, attributes = sample(operator, dtype=dtype)
-                eight = operator == "MaxPool" and known.dtypes[dtype] > 1  # their versions list both kinds
+                eight = operator == "MaxPool" and known.dtypes[dtype] > 1  # a dtype of a later version
                 rule = "floats and bytes" if eight else "floats"
                 rule = MEANINGS[operator] if known.domain or operator == "RoiAlign" else rule
                 yield case(rule, operator, dtype, *inputs, **attributes)
@@ -290,7 +290,7 @@ def numbers() -> Iterator[Case]:
             yield case(rule, "LpPool", f"large_{dtype}", norm, kernel_shape=[2])
             tiny = math.ldexp(1, -FORMATS[dtype].unit)
             yield case(rule, "LpPool", f"small_{dtype}", row(3 * tiny, 4 * tiny, dtype=dtype), kernel_shape=[2])
-            root = math.ldexp(1, -FORMATS[dtype].unit // 2 - 1)  # whose square is below the smallest number
+            root = math.ldexp(1, -FORMATS[dtype].unit // 2 - 1)  # its square is below the smallest number
             yield case(rule, "LpPool", f"small_squares_{dtype}", row(3 * root, 4 * root, dtype=dtype), kernel_shape=[2])
             yield case(rule, "GlobalLpPool", f"small_squares_{dtype}", row(3 * root, 4 * root, dtype=dtype))
             faint = np.full((1, 2, 3, 9), tiny, DTYPES[dtype])
@@ -423,7 +423,7 @@ def decisions() -> Iterator[Case]:
     yield from pools("d9", "1d_pads_of_0", ramp(5), kernel_shape=[3], strides=[2], pads=[0, 0], auto_pad="VALID")
     yield from pools("d10", "1d", ramp(5), **LARGER)
     yield case("d11 empty", "MaxPool", "1d", ramp(5), kernel_shape=[2], pads=[2, 2])
-    yield from pools("d11", "1d_dilated", ramp(5), kernel_shape=[2], dilations=[3], pads=[2, 2])  # none is empty
+    yield from pools("d11", "1d_dilated", ramp(5), kernel_shape=[2], dilations=[3], pads=[2, 2])  # no window is empty
     yield from pools("d12", "1d", ramp(3), kernel_shape=[2], auto_pad="")
     yield from pools("d13", "", np.array([[-1, 2]], np.float32), GLOBAL)
     for label, shape in (("no_images", (0, 3, 4, 4)), ("no_channels", (2, 0, 4, 4))):
@@ -513,7 +513,7 @@ def errors() -> Iterator[Case]:
 
 
 def kernels() -> Iterator[Case]:
-    """Each dtype at the first and last opset of each version, with none to five axes: what a runtime supports."""
+    """What a runtime supports: each dtype at the first and last opset of each version, with up to five axes."""
     for operator, known in OPERATORS.items():
         pooled = operator in WINDOWED or operator in GLOBAL or known.domain or operator == "MaxUnpool"
         usual = "float32" if "float32" in known.dtypes else "uint8"

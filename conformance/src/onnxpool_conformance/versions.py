@@ -48,7 +48,7 @@ INDICES_SINCE = 8  # the second output of MaxPool
 
 
 def oldest(operator: str, attributes: dict[str, Any], dtype: str, outputs: int = 1) -> int:
-    """The oldest opset in common use that has all of this."""
+    """The oldest opset in common use that has all of these."""
     known = OPERATORS[operator]
     since = [COMMON, known.versions[0], known.dtypes[dtype], *(known.attributes[name] for name in attributes)]
     return max(since) if outputs == 1 else max(*since, INDICES_SINCE)

@@ -1,4 +1,4 @@
-"""Packages of npm with the interface of onnxruntime, in a process of Node that answers case by case."""
+"""npm packages with onnxruntime's interface, in a Node process that answers case by case."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Node:
-    """A process that runs models with a package, which npm has installed in the current directory."""
+    """A process that runs models with a package that npm has installed in the current directory."""
 
     def __init__(self, package: str) -> None:
         program = Path(__file__).with_suffix(".mjs")
@@ -21,7 +21,7 @@ class Node:
         """What the process answers."""
         assert self.process.stdout is not None
         while line := self.process.stdout.readline():
-            if line.startswith(b"{"):  # and not what the package prints
+            if line.startswith(b"{"):  # other lines are output of the package
                 answer = json.loads(line)
                 if "error" in answer:
                     raise RuntimeError(answer["error"])

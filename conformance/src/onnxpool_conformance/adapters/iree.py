@@ -26,7 +26,7 @@ class Prepared:
             compiled = tools.compile_file(str(text), input_type="onnx", target_backends=["llvm-cpu"],
                                           extra_args=["--iree-llvmcpu-target-cpu=host"])
         self.module = runtime.load_vm_flatbuffer(compiled, driver="local-sync")
-        names = self.module.vm_module.function_names  # one is synchronous, and does not begin with _
+        names = self.module.vm_module.function_names  # the synchronous function does not begin with _
         self.name = next(name for name in names if name[0] != "_" and "$" not in name)
 
     def run(self, inputs: list[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ class Prepared:
                                                     providers=["CPUExecutionProvider"])
 
     def run(self, inputs: list[Any]) -> list[Any]:
-        """The outputs for some inputs. Arrays of NumPy have no bfloat16, so that values have to name their type."""
+        """The outputs for some inputs. NumPy has no bfloat16, so values must name their type."""
         values = {each.name: onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view("uint16"), 16)
                   if array.dtype.name == "bfloat16" else onnxruntime.OrtValue.ortvalue_from_numpy(array)
                   for each, array in zip(self.session.get_inputs(), inputs, strict=True)}

@@ -23,7 +23,7 @@ class Prepared:
     """A compiled model."""
 
     def __init__(self, model: Any) -> None:
-        core = openvino.Core()  # of its own: with one for all models, RoiAlign of float16 ends the process
+        core = openvino.Core()  # a new one: with one for all models, float16 RoiAlign ends the process
         self.compiled = core.compile_model(core.read_model(model.SerializeToString()), "CPU", SETTINGS)
 
     def run(self, inputs: list[Any]) -> list[Any]:

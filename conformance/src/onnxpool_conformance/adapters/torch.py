@@ -11,7 +11,7 @@ VERSION = f"torch {torch.__version__.partition('+')[0]} by onnx2torch {metadata.
 
 
 def tensor(x: Any) -> torch.Tensor:
-    """An input. NumPy has no bfloat16 that torch knows."""
+    """An input. NumPy's bfloat16 is unknown to torch."""
     if x.dtype.name == "bfloat16":
         return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(x)
