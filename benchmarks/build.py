@@ -1,7 +1,7 @@
 """
 Build the wheel of a commit for asv: python benchmarks/build.py SOURCE FOLDER.
 
-If the commit has an option for that, only the loops that run are compiled: those of this processor's best instruction
+If the commit has an option for it, only the loops that can run are compiled, for this processor's best instruction
 set.
 """
 

@@ -1,6 +1,6 @@
 """Cliffs, where a small change to one number changes a call's time a lot: python -m benchmarks.cliffs.
 
-From a random pool, one number is swept, such as the kernel or the channels, while the others stay. From one value to
+In a random pool, one number is swept, such as the kernel or the channels, while the others stay. From one value to
 the next, the time may grow or shrink as much as the elements that are read and written, the results or the taps do,
 whichever changes most. A cliff is a pair of neighbours whose times differ by more than a factor beyond that, in two
 measurements. No other library is needed. Calls run on one thread, and their processor time counts, because other
@@ -26,7 +26,7 @@ OPERATORS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {  # operato
     "MaxPool without NaNs": ("MaxPool", FLOATS, {"skipna": True}),
     "MinPool": ("MinPool", (*FLOATS, *INTEGERS), {}),
     "AveragePool": ("AveragePool", FLOATS, {}),
-    "AveragePool of integers": ("AveragePool", INTEGERS, {"dtype": None}),  # to the dtype of the elements
+    "AveragePool of integers": ("AveragePool", INTEGERS, {"dtype": None}),  # rounded to the dtype of the elements
     "AveragePool to float32": ("AveragePool", INTEGERS, {"dtype": "float32"}),
     "AveragePool to float64": ("AveragePool", INTEGERS, {"dtype": "float64"}),
     "AveragePool without NaNs": ("AveragePool", FLOATS, {"skipna": True}),

@@ -22,7 +22,7 @@ LARGEST = {  # a workload of each operator
     "QLinearGlobalAveragePool": "qgap_56_b8",
     "RoiAlign": "align_7x7_r512",
 }
-MMAP_THRESHOLD = -3  # of mallopt
+MMAP_THRESHOLD = -3  # the parameter of mallopt
 THP_DISABLE = 41  # PR_SET_THP_DISABLE
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -58,7 +58,7 @@ class Scratch(_Memory):
         if not (RESET.exists() and hasattr(libc, "malloc_trim")):
             raise NotImplementedError("the system does not count it")
         libc.prctl(THP_DISABLE, 1, 0, 0, 0)  # huge pages would count 2 MiB for a few bytes
-        libc.mallopt(MMAP_THRESHOLD, 1 << 17)  # as at first: large arrays that were freed have raised it
+        libc.mallopt(MMAP_THRESHOLD, 1 << 17)  # the initial value, which freeing large arrays has raised
         held = []
         for _ in range(3):  # temporary allocations elsewhere in the process are not counted every time
             libc.malloc_trim(0)  # memory freed by earlier calls must not count as already present

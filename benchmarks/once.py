@@ -1,4 +1,4 @@
-"""Timed benchmarks that are set up once, however often asv asks for it."""
+"""Timed benchmarks that are set up once, however often asv calls `setup`."""
 
 REPEAT = (10, 500, 0.3)  # samples: least, most, and the seconds after which there are no more
 

@@ -15,8 +15,8 @@ class CallOverhead:
     """
     Ways to call a pool that is too small to matter: MaxPool 2x2 on 1x3x8x8.
 
-    There is no `setup`, because asv would then time single calls, and reading the clock takes a tenth of a call. What
-    calls need is made by the first one, which is part of the warm-up.
+    There is no `setup`, because asv would then time single calls, and reading the clock takes a tenth of a call. The
+    first call makes what later calls need, and is part of the warm-up.
     """
 
     number, repeat = 5000, REPEAT  # calls of a sample

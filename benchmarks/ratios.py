@@ -1,6 +1,6 @@
 """Ratios of times, which say more than times.
 
-They compare a call with a copy, a large window with a small one, two threads with one, unusual elements with others.
+They compare a call with a copy, a large window with a small one, two threads with one, and unusual elements with
 Less is better, as asv expects.
 """
 
@@ -12,7 +12,7 @@ from .race.rounds import Timed, at_once, copying, settle
 from .workloads import BOUNDS, LAYOUTS, Call, array
 
 THREADS = ["1", "2"]
-STREAMS = [  # bound by bandwidth
+STREAMS = [  # memory-bound pools
     "stem_max3x3s2_b8", "vgg_max2x2s2_b4", "densenet_avg2x2s2", "avg1d_k4s4", "gap_112_b8", "gmp_112_b8",
 ]
 IN_CACHE = ["stem_max3x3s2_b1", "sppf_max5x5s1", "inception_avg3x3s1", "max3x3s1", "avg31x31s1", "tiny_max2x2"]

@@ -161,7 +161,7 @@ GROUPS = {  # in words, for tables
     "the zoo of layers": ZOO,
 }
 WORKLOADS = POOLS | FURTHER | SHAPES | ZOO
-BOUNDS = {  # the most that it may take, as a multiple of a simpler workload of as many elements
+BOUNDS = {  # the most time that it may take, as a multiple of a simpler workload with as many elements
     ("max31x31s1", "max3x3s1"): 4.0,
     ("max127x127s1", "max3x3s1"): 6.0,
     ("avg31x31s1", "avg3x3s1"): 4.0,
@@ -190,7 +190,7 @@ def array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 def lay(x: np.ndarray, layout: str, memory: str) -> np.ndarray:
-    """The same values in a layout, with the memory layout of the workload."""
+    """The same values with other axes and with the workload's memory layout."""
     if layout == "last":
         x = np.moveaxis(x, 1, -1)
     if memory == "transposed":  # the other layout's order

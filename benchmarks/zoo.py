@@ -1,4 +1,4 @@
-"""The zoo: pooling layers of about 60 networks at their usual input sizes, without the batch.
+"""The zoo: pooling layers of about 60 networks at their usual input sizes, without a batch.
 
 It tests the choice of routes, because nobody tuned a loop to it. `draw` makes random layers of the same kind.
 """

@@ -1,4 +1,4 @@
-"""Time the calls in docs/reference/array_peers.md of onnxpool and other packages, with one thread, for its tables.
+"""Time the calls of onnxpool and other packages in docs/reference/array_peers.md, with one thread, for its tables.
 
     taskset -c 0 python -m benchmarks.compare.arrays [SECTION ...]
 
@@ -51,14 +51,14 @@ COLUMNS = [*itertools.product(("uint8", "uint16", "float32"), ("(H, W)", "(H, W,
 
 
 class Package(NamedTuple):
-    """Another package: how its codes begin, and the dtypes that it accepts and returns, where not all."""
+    """Another package: how its code begins, and the dtypes that it accepts and returns, if not all."""
 
     name: str
     code: str
     dtypes: frozenset[str] | None = None
 
     def accepts(self, dtype: str) -> bool:
-        """Whether its results have this dtype."""
+        """Whether the package's results have this dtype."""
         return self.dtypes is None or dtype in self.dtypes
 
 
@@ -101,7 +101,7 @@ class Row(NamedTuple):
 
     @property
     def skips(self) -> bool:
-        """Whether the codes leave NaNs out."""
+        """Whether the codes skip NaNs."""
         return "skipna" in self.ours
 
     def accepts(self, dtype: str) -> bool:
@@ -173,8 +173,8 @@ class Cell(NamedTuple):
     ms: float
     ratio: float
     unequal: float  # the share of integers that differ
-    off: float  # by how much they differ at most
-    error: float  # of floats, in half ulps of the largest result
+    off: float  # the largest difference of integers
+    error: float  # the largest difference of floats, in half ulps of the largest result
 
 
 def compared(theirs: Array, ours: Array) -> tuple[float, float, float]:

@@ -27,7 +27,7 @@ def summed(y: Any) -> Any:
 
 
 def by_hand(x: Any, size: int, stride: int) -> Any:
-    """Means of windows by hand: a halo is added, means of all windows are taken, and some of them are selected."""
+    """Means of windows by hand: add a halo, take the means of windows at every place, and select some of them."""
     depth = size // 2
     means = da.map_overlap(ndimage.uniform_filter, x, depth=depth, boundary="none", size=size, dtype=x.dtype)
     return means[depth:-depth:stride, depth:-depth:stride]

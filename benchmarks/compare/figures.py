@@ -79,7 +79,7 @@ def windows() -> Iterator[dict[str, Any]]:
 
 
 def accuracy() -> Iterator[dict[str, Any]]:
-    """The largest error of the mean of n numbers in [0, 1), in units of half an ulp of 0.5, over some arrays."""
+    """The largest error, over some arrays, of the mean of n numbers in [0, 1), in units of half an ulp of 0.5."""
     unit = 2.0**-25
     for exponent in EXPONENTS:
         n = 2**exponent

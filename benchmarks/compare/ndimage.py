@@ -4,7 +4,7 @@ The tables of docs/reference/filter_times.md show them.
 
     python -m benchmarks.compare.ndimage [--threads N] [--seconds S] [--modes MODE ...]
 
-Packages alternate, and the minimum time of each counts. Each gets the same border; scikit-image and OpenCV lack some.
+Packages alternate, and the minimum time of each counts. All get the same border; scikit-image and OpenCV lack some.
 Bottleneck has no borders: its windows end at each element, and are shorter or missing at the beginning. The table has
 the times of the first mode, and the last lines summarise the times of all modes.
 """
@@ -64,7 +64,7 @@ def calls_of(task: str, x: NDArray[Any], k: int, mode: str) -> dict[str, Callabl
 
 
 def drawn(dtype: str, shape: str) -> NDArray[Any]:
-    """An array. Elements of int64 are those of int32, whose sums float64 represents."""
+    """A random array. int64 arrays have values in the range of int32, so that float64 represents their sums."""
     if shape in SMALL:
         return (np.random.default_rng(0).random(SMALL[shape]) * 200).astype(dtype)
     return random("int32" if dtype == "int64" else dtype, shape).astype(dtype, copy=False)

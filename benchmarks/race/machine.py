@@ -71,7 +71,7 @@ def describe() -> dict[str, str]:
 
 
 class Others:
-    """The use of the machine by other processes from now on."""
+    """How much other processes use the machine from now on."""
 
     def __init__(self) -> None:
         self.start = self._now()
@@ -85,6 +85,6 @@ class Others:
         return time.perf_counter(), busy / os.sysconf("SC_CLK_TCK") - time.process_time()
 
     def share(self) -> float:
-        """In cores, on average."""
+        """The average number of cores that other processes use."""
         (before, used), (now, used_now) = self.start, self._now()
         return max(0.0, (used_now - used) / (now - before))

@@ -86,7 +86,7 @@ def algorithm(problem: Problem) -> int | None:
 
 
 def geometry(problem: Problem) -> list[Any]:
-    """Strides, window, dilation in oneDNN's terms, and pads, with the right ones as far as windows reach."""
+    """Strides, window, dilation in oneDNN's terms, and pads. The pads at the end go as far as windows reach."""
     spatial = slice(1, -1) if problem.layout == "last" else slice(2, None)
     sizes, outs = problem.inputs[0].shape[spatial], problem.answer.shape[spatial]
     window = problem.work.attributes.get("kernel_shape", sizes)  # a global pool has one window

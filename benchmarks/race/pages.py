@@ -20,7 +20,7 @@ class PageRow(NamedTuple):
     start: str
     threads: int
     times: dict[str, float]
-    speedup: float | None  # over the fastest peer, of times that are not rounded
+    speedup: float | None  # over the fastest peer, from times before rounding
 
     @property
     def ours(self) -> float:

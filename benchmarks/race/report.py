@@ -11,7 +11,7 @@ from .rounds import COPY, OURS
 
 EVEN = 0.97  # a ratio within 3 % of a peer is no difference
 HOLE = 0.7  # a row below is a mistake
-SLOWEST = 20  # rows in the list of those furthest from the copy
+SLOWEST = 20  # length of the list of rows that are furthest from the copy
 
 
 class Row(NamedTuple):
@@ -43,12 +43,12 @@ class Row(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of the bandwidth of a copy that onnxpool reaches."""
+        """The share of a copy's bandwidth that onnxpool reaches."""
         return self.best[COPY] / self.best[OURS]
 
     @property
     def noise(self) -> float:
-        """The excess of onnxpool's median round over its best."""
+        """By how much onnxpool's median round exceeds its best one."""
         return median(self.times[OURS]) / self.best[OURS] - 1
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SLICE, PATIENCE = 0.005, 0.2  # seconds: between looks at other threads, and of waiting for them
+SLICE, PATIENCE = 0.005, 0.2  # seconds between looks at other threads, and maximum seconds of waiting for them
 SPLIT = 1 << 20  # bytes from which a copy is shared among threads
 SURE = 0.03  # a best time that a second round confirms this closely is not an accident
 CLOSE = 0.15  # a closer result deserves more rounds
@@ -47,7 +47,7 @@ class Timed(NamedTuple):
 
 
 def copying(count: int, threads: int) -> Timed:
-    """Copies that read and write this many bytes in total, as fast as the machine can."""
+    """Copies that read and write this many bytes in total, as fast as the machine allows."""
     source, target = np.ones((2, max(1, count // 2)), np.uint8)
     if threads == 1 or count < SPLIT:
         return Timed.calls(lambda: np.copyto(target, source))

@@ -35,7 +35,7 @@ def whole(problem: Problem, t: Any) -> Callable[[], Any] | None:
 
 
 def windowed(problem: Problem, t: Any) -> Callable[[], Any] | None:
-    """A function that pools windows: over up to three axes, with symmetric padding, which norms do not have."""
+    """A function that pools windows over up to three axes, with symmetric padding, or with none for norms."""
     from torch.nn import functional
     axes = t.ndim - 2
     given = problem.work.attributes
