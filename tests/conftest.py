@@ -37,7 +37,7 @@ NAMED = dict(re.findall(r"^(\w+)==(\S+)$", (HERE / "onnx" / "versions.txt").read
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """For jobs that have certain versions installed, and so must not skip the tests that need them; for emulators."""
+    """Add options for CI jobs that must not skip tests of the versions that they install, and for emulators."""
     parser.addoption("--named-versions", action="store_true",
                      help="fail instead of skipping where tests need the versions of tests/onnx/versions.txt")
     parser.addoption("--nothing-missing", action="store_true",
@@ -51,7 +51,7 @@ def way_out(module: str) -> str:
     project = HERE.parent / "pyproject.toml"
     groups = tomllib.loads(project.read_text(encoding="utf-8"))["dependency-groups"] if project.exists() else {}
     package = PACKAGES.get(module.partition(".")[0], module.partition(".")[0]).replace("_", "-")
-    for group in sorted(groups, key=lambda group: group not in ("test", "peers")):  # these first
+    for group in sorted(groups, key=lambda group: group not in ("test", "peers")):  # search these first
         if any(isinstance(text, str) and re.split(r"[\[=<>]", text)[0].replace("_", "-") == package
                for text in groups[group]):
             return f": pip install --group {group}"

@@ -24,7 +24,7 @@ PARTS = ("fuzz", "relations", "accuracy", "malformed", "guards", "routes", "repr
 
 
 def add_paths() -> None:
-    """Make the modules of tests importable here and in programs that parts start, from the paths that pytest uses."""
+    """Make the tests' modules importable here and in programs that parts start, from the paths that pytest uses."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
     paths = [str(ROOT / path) for path in settings["pythonpath"]]
     sys.path[:0] = paths

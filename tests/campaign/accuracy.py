@@ -15,11 +15,11 @@ import numpy as np
 from .figures import Figure
 
 QUICK, FULL = 400, 20_000  # calls
-SHARE = 50  # calls of a task
+SHARE = 50  # calls per task
 OURS, ORT, TORCH = "onnxpool", "onnxruntime", "torch"
 OPERATORS = ("AveragePool", "GlobalAveragePool", "LpPool", "GlobalLpPool", "RoiAlign")
-NEWEST_OPSET = 22  # of the versions that the library has, and which onnxruntime computes
-LARGE, PLAIN = 5, 50  # percent of the calls: windows of many elements, and those that every peer has
+NEWEST_OPSET = 22  # the newest opset that both the library and onnxruntime compute
+LARGE, PLAIN = 5, 50  # percent of the calls: windows of many elements, and windows that every peer has
 MOST_P = 7.0
 COUNTED_SINCE = 7  # the opset of count_include_pad
 LARGE_SIDES, LARGE_KERNELS = (56, 112, 224), (7, 15, 31, 63)
@@ -30,7 +30,7 @@ DATA: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Key(NamedTuple):
-    """What a worst error is of."""
+    """What a worst error describes."""
 
     operator: str
     dtype: str
@@ -99,7 +99,7 @@ def example_of(call: Any) -> Any:
 
 
 def results(call: Any) -> Iterator[tuple[str, Any]]:
-    """The results of everyone who computes the same thing as we do."""
+    """The results of every library that computes the same as onnxpool."""
     from peers import PEERS, installed
 
     import onnxpool
@@ -107,7 +107,7 @@ def results(call: Any) -> Iterator[tuple[str, Any]]:
 
     yield OURS, call.run(onnxpool)
     example = example_of(call)
-    others = {row.who for row in disagreements(example.case)}  # all that differ, except for extreme values
+    others = {row.who for row in disagreements(example.case)}  # peers that differ, except for extreme values
     for who in (ORT, TORCH):
         if who not in installed() or not others.isdisjoint((None, who)):
             continue
@@ -139,7 +139,7 @@ def error_of(value: float, cell: Any, truth: Any) -> tuple[float, float]:
 
 
 def measure(call: Any) -> Iterator[tuple[Key, Worst]]:
-    """The worst errors of everyone's results of a call."""
+    """The worst errors of all libraries' results of a call."""
     from onnxpool_conformance.oracle import GeometryError
     from tolerance import cell_error
     from truths import truths
@@ -160,7 +160,7 @@ def measure(call: Any) -> Iterator[tuple[Key, Worst]]:
             bound = cell_error(value, cell, truth.dtype.name, truth.p) if who == OURS or not finite else 0.0
             if finite:
                 relative, ulps = error_of(value, cell, truth)
-            else:  # right where the true result rounds to infinity
+            else:  # correct where the true result rounds to infinity
                 relative = ulps = 0.0 if bound <= 1 else math.inf
             bound = bound if who == OURS else 0.0
             worst = worst.joined(Worst(bound, relative, ulps, 1))
@@ -179,7 +179,7 @@ def share(first: int) -> dict[Key, Worst]:
 
 
 def table(found: dict[Key, Worst]) -> Iterator[str]:
-    """The worst errors as Markdown; in ulps where nothing cancels: of norms, and of means of positive numbers."""
+    """The worst errors as Markdown. They are in ulps where nothing cancels: norms, and means of positive numbers."""
     everyone = [OURS, *(who for who in (ORT, TORCH) if any(key.who == who for key in found))]
     columns = [f"{who}: {unit}" for unit in ("u mean\\|x\\|", "ulp") for who in everyone]
     yield f"| operator | dtype | {' | '.join(columns)} | results |"

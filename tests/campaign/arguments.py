@@ -17,7 +17,7 @@ import numpy as np
 
 FUZZ, RELATIONS, GUARDS, SLOWEST = PARTS = ("fuzz", "relations", "guards", "slowest")
 RESULTS = (FUZZ, RELATIONS, GUARDS)
-METHODS = ("tile", "tiles", "partials", "combine", "tuned")  # of plans, whose arguments decide how results are computed
+METHODS = ("tile", "tiles", "partials", "combine", "tuned")  # methods of plans that decide how results are computed
 
 DRAWN: dict[str, tuple[str, ...]] = {  # for each argument, the parts that draw it
     "x": RESULTS,
@@ -63,7 +63,7 @@ DRAWN: dict[str, tuple[str, ...]] = {  # for each argument, the parts that draw 
 
 
 class Left(NamedTuple):
-    """Arguments that parts leave out, and why: those of some functions, classes or methods, or one of all of them."""
+    """Arguments that parts leave out, and why. They belong to some functions, classes or methods, or to all."""
 
     parts: tuple[str, ...]
     names: tuple[str, ...]  # with * for any text
@@ -80,7 +80,7 @@ LEFT_OUT = (
     Left(PARTS, ("NhwcMaxPool",), "channels_last", "only True is accepted"),
 )
 FLAGS = ("ceil_mode", "count_include_pad", "storage_order", "return_indices", "channels_last", "keepdims", "skipna")
-REQUIRED: dict[str, tuple[str, ...]] = {  # values that each function and class must have been called with
+REQUIRED: dict[str, tuple[str, ...]] = {  # values with which each function and class must have been called
     **dict.fromkeys(FLAGS, ("0", "1")),
     "auto_pad": ("'NOTSET'", "''", "'VALID'", "'SAME_UPPER'", "'SAME_LOWER'"),
     "mode": ("'avg'", "'max'"),
@@ -92,7 +92,7 @@ Seen = dict[tuple[str, str], set[str]]  # the values of each argument of each na
 
 
 def signatures() -> dict[str, inspect.Signature]:
-    """Those of all public functions and classes of operators, and of methods of plans."""
+    """The signatures of all public functions and classes of operators, and of methods of plans."""
     import onnxpool
     from onnxpool import operators
 
@@ -120,7 +120,7 @@ def drawn_by(part: str) -> Iterator[tuple[str, str]]:
 
 
 def gaps() -> Iterator[str]:
-    """What the table does not mention, and what it mentions in vain."""
+    """What the table does not mention, and what it mentions although it does not exist."""
     known = {argument for signature in signatures().values() for argument in signature.parameters}
     yield from (f"no function has {argument}" for argument in DRAWN.keys() - known)
     used = set()
@@ -136,7 +136,7 @@ def gaps() -> Iterator[str]:
 
 
 def short(argument: str, value: Any) -> str:
-    """A value as the table of required ones has it: the dtype of an array, and any flag as 0 or 1."""
+    """A value in the form of the table `REQUIRED`: the dtype of an array, and any flag as 0 or 1."""
     if argument in ("x", "rois") and isinstance(value, np.ndarray):
         return value.dtype.newbyteorder("=").name if value.dtype.name != "bfloat16" else "bfloat16"
     if argument == "out":
@@ -151,7 +151,7 @@ def short(argument: str, value: Any) -> str:
 
 
 class Nothing:
-    """An operator, plan or result of a call that is not computed."""
+    """Stands for an operator, a plan or a result, none of which is computed."""
 
     def __call__(self, *args: Any, **given: Any) -> Nothing:
         """Compute nothing."""
@@ -161,14 +161,14 @@ class Nothing:
 
 
 class Recorder:
-    """A record of arguments. As a library, it has the functions and classes of onnxpool, which then compute nothing."""
+    """A record of arguments. It stands in for the library: the same functions and classes, which compute nothing."""
 
     def __init__(self) -> None:
         self.seen: Seen = defaultdict(set)
         self.signatures = signatures()
 
     def watched(self, name: str, call: Callable[..., Any], bound: bool = False) -> Callable[..., Any]:
-        """A function that records its arguments, without that of its object if it is a method."""
+        """A function that records its arguments, without `self` if it is a method."""
         signature = self.signatures[name]
 
         @functools.wraps(call, ("__doc__",), ())

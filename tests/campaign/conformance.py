@@ -15,7 +15,7 @@ from .builds import Build, folder
 from .faults import Fault, finding, listed, search, table
 from .figures import Figure, all_of, none
 
-CASES = 2000  # random ones, and as many wide ones
+CASES = 2000  # random cases, and as many wide cases
 # The C library checks its blocks of memory when they are freed, so that writes beyond a result end the process.
 CHECKED = {"LD_PRELOAD": "libc_malloc_debug.so.0", "GLIBC_TUNABLES": "glibc.malloc.check=3"}
 
@@ -24,7 +24,7 @@ def run(seed: int, quick: bool, chosen: slice = slice(None)) -> Iterator[Figure]
     """
     Export cases, build the package, and run onnxpool with each fault that shows in values. `--quick` tries none.
 
-    Faults with tests of their own are left out: they are in what no random call can show. So are those that no case
+    Faults with tests of their own are left out, because no random call can show them. So are faults that no case
     can show.
     """
     if quick:

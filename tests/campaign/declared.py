@@ -19,7 +19,7 @@ from .figures import Figure, none
 QUICK, FULL = 400, 20_000
 SIZES = (1, 2, 3, 7, 224, 2**16 + 1, 2**20, 2**31, 2**40, 2**40 + 1, 2**62, 2**63 - 1)
 SECONDS = 2  # of processor time for a plan and everything about it
-LETTERS = 16_000  # of all texts about it, for each axis of the array
+LETTERS = 16_000  # maximum letters of all texts about a plan, for each axis of the array
 SINGLE = ("AveragePool", "MaxPool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")  # one input, floats
 
 
@@ -88,7 +88,7 @@ def give_up(number: int, frame: Any) -> None:
 
 
 def measured(kind: str, seeds: range, texts: Callable[..., Iterator[str]]) -> Iterator[Figure]:
-    """The longest time, and the most letters, of texts about something."""
+    """The longest time that texts take, and the largest number of letters."""
     times, lengths, failed, calls = {}, {}, 0, len(seeds)
     for seed in seeds:
         operator, shape, given = draw(random.Random(seed))
@@ -117,5 +117,5 @@ def run(seed: int, quick: bool) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         check = partial(checked, Path(folder) / "model.onnx")
         for kind, count, texts in (("explanations", calls, explained), ("checks", calls // 4, check)):
-            [*texts("MaxPool", (1, 1, 4), {"kernel_shape": [2]})]  # modules are imported
+            [*texts("MaxPool", (1, 1, 4), {"kernel_shape": [2]})]  # import modules before measuring
             yield from measured(kind, range(first, first + count), texts)

@@ -1,4 +1,4 @@
-"""Handles of the C API and nodes of onnxruntime: corrupted and right calls, as in Python."""
+"""Handles of the C API and nodes of onnxruntime: corrupted and valid calls end as in Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .malformed import calls_of
 
 TESTS = Path(__file__).parents[1]
 
-# Each program, calls of a quick and of a full run, what they are called.
+# Each program, its calls in a quick and in a full run, and what they are called.
 PROGRAMS = {
     "capi/corrupted_handles.py": (1500, 100_000, "handles"),
     "onnxruntime/corrupted_sessions.py": (200, 20_000, "sessions, each run three times"),
@@ -40,7 +40,7 @@ print(json.dumps([before, state()]))
 
 
 def leaked(seed: int, times: int) -> dict[str, int]:
-    """What the process has more of, after some handles were made, run and released."""
+    """What has grown in the process after some handles were made, run and released."""
     program = LEAKS.format(seed=seed * 10**7, repeated=REPEATED, times=times)
     paths = [str(TESTS.parent), str(TESTS / "capi"), *filter(None, [os.environ.get("PYTHONPATH")])]
     before, after = json.loads(command(sys.executable, "-c", program, PYTHONPATH=os.pathsep.join(paths), **PLAIN_HEAP))
@@ -48,7 +48,7 @@ def leaked(seed: int, times: int) -> dict[str, int]:
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Run each program, and repeat handles to see what they leave."""
+    """Run each program, and repeat handles to see what they leak."""
     for program, (few, many, name) in PROGRAMS.items():
         yield from calls_of(TESTS / program, seed, few if quick else many, name)
     times = 20 if quick else 1000

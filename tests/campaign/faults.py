@@ -34,11 +34,11 @@ class Fault(NamedTuple):
     unseen: str = ""
 
     def occurrences(self, tree: Path = ROOT) -> int:
-        """How often its text occurs. It must do so once."""
+        """How often the fault's text occurs. It must occur once."""
         return (tree / KERNELS / self.file).read_text(encoding="utf-8").count(self.before)
 
     def put_into(self, tree: Path) -> None:
-        """Edit a copy of the source tree."""
+        """Put the fault into a copy of the source tree."""
         path = tree / KERNELS / self.file
         path.write_text(path.read_text(encoding="utf-8").replace(self.before, self.after), encoding="utf-8")
 
@@ -49,7 +49,7 @@ def listed() -> list[Fault]:
 
 
 def methods(fault: Fault | None, seed: int) -> dict[str, list[str]]:
-    """The commands that look for a fault, cheapest first: those that know nothing of it, and then tests."""
+    """The commands that look for a fault, cheapest first: random searches, and then tests."""
     oracle = ROOT / "tests" / "oracle"
     tests = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
     found = {
@@ -66,7 +66,7 @@ def methods(fault: Fault | None, seed: int) -> dict[str, list[str]]:
 
 
 def finding(build: Build, arguments: list[str], **variables: str) -> str:
-    """How a method ends that finds something, with these variables in its environment; empty if it finds nothing."""
+    """How a method ends if it finds something, with these variables in its environment; empty if it finds nothing."""
     process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=build.environment(**variables), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     try:
@@ -98,13 +98,13 @@ def rebuild(build: Build, names: Iterable[str]) -> None:
     for module in dict.fromkeys(linked):
         link = command("ninja", "-C", build.objects, "-t", "commands", module).splitlines()[-1]
         command("sh", "-c", link, cwd=build.objects)
-    for module in modules:  # which are not all installed in the folder in which they are built
+    for module in modules:  # some are installed in another folder than they are built in
         (installed,) = build.site.rglob(Path(module).name)
         shutil.copyfile(build.objects / module, installed)
 
 
 def search(build: Build, fault: Fault, methods: dict[str, list[str]], **variables: str) -> tuple[str, str]:
-    """The method that finds a fault, and how; both empty if none does. The build is as before afterwards."""
+    """The method that finds a fault, and how it ends; both empty if none finds it. The build is then restored."""
     pristine = build.objects.with_name("pristine")
     for path in (build.tree, build.objects):
         shutil.copytree(path, pristine / path.name, symlinks=True)

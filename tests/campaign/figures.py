@@ -20,7 +20,7 @@ class Figure:
     of : int
         The denominator: the number of cases.
     cases : str
-        What these are, such as "calls".
+        What the cases are, such as "calls".
     unit : str
         The unit of a measurement; empty for counts.
     least, most : float
@@ -69,10 +69,10 @@ def number(value: float) -> str:
 
 
 def none(name: str, found: int, of: int, cases: str, note: str = "") -> Figure:
-    """The figure of what must not happen at all."""
+    """The figure for something that must never happen."""
     return Figure(name, found, of, cases, most=0, least=0, note=note)
 
 
 def all_of(name: str, found: int, of: int, cases: str, note: str = "") -> Figure:
-    """The figure of what must hold in every case."""
+    """The figure for something that must hold in every case."""
     return Figure(name, found, of, cases, least=of, most=of, note=note)

@@ -11,11 +11,11 @@ from concurrent.futures import ProcessPoolExecutor
 from .figures import Figure, none
 
 QUICK, FULL = 4000, 1_000_000
-SHARE = 500  # calls of a task
+SHARE = 500  # calls per task
 
 
 def choose(instruction_set: str) -> None:
-    """Choose the instruction set of a process that has not imported onnxpool yet."""
+    """Choose the instruction set, in a process that has not imported onnxpool yet."""
     os.environ["ONNXPOOL_ISA"] = instruction_set
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from .figures import Figure, none
 
 QUICK, FULL = 800, 20_000  # calls with each instruction set
-SHARE = 400  # calls of a process
-SHOWN = 20  # calls
+SHARE = 400  # calls per process
+SHOWN = 20  # maximum calls that are shown
 PROGRAM = Path(__file__).parents[1] / "oracle" / "campaign.py"
 
 
 def attempt(task: tuple[str, int]) -> tuple[int, bool, list[str]]:
-    """The number of calls that a process made, whether it was killed, and what it says about calls."""
+    """The number of calls that a process made, whether it was killed, and what it printed about calls."""
     level, seed = task
     done = subprocess.run([sys.executable, str(PROGRAM), "--guarded", "--calls", str(SHARE), "--seed", str(seed)],
                           env=os.environ | {"ONNXPOOL_ISA": level}, capture_output=True, text=True, check=False)
@@ -33,7 +33,7 @@ def attempt(task: tuple[str, int]) -> tuple[int, bool, list[str]]:
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Run as many processes at once as there are processors."""
+    """Run one process per processor at a time."""
     from onnxpool.kernels import available
 
     shares = (QUICK if quick else FULL) // SHARE

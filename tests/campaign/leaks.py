@@ -15,8 +15,8 @@ from .builds import command
 from .figures import Figure, none
 
 QUICK, FULL = 40_000, 1_000_000
-DISTINCT = 300  # calls that are repeated,
-SECONDS = 3e-4  # except those that take longer than this
+DISTINCT = 300  # calls that are repeated
+SECONDS = 3e-4  # calls that take longer are left out
 PLAIN_HEAP = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
@@ -69,7 +69,7 @@ def measure(seed: int, calls: int) -> None:
         return time.perf_counter() - start
 
     fast = [call for call in drawn if seconds(call) < SECONDS]
-    repeat(fast, calls // 2)  # caches of Python and NumPy are filled
+    repeat(fast, calls // 2)  # fill the caches of Python and NumPy
     counts.update(results=0, errors=0)
     before = state()
     repeat(fast, calls)

@@ -1,4 +1,4 @@
-"""Lines of the Python layer and of the compiled code that the tests run, and a list of those they do not."""
+"""Lines of the Python layer and of the compiled code that the tests run, and a list of the lines that they do not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .builds import ROOT, Build, command, folder
 from .figures import Figure
 
 LEAST = 98  # percent
-QUICK_LEAST = 95  # of the validator, by the tests below
+QUICK_LEAST = 95  # percent of the validator's lines that the tests below run
 QUICK_TESTS = ("tests/operators/test_schemas.py", "tests/operators/test_errors_of_attributes.py",
                "tests/operators/test_axes.py", "tests/oracle/test_windows_of_an_axis.py",
                "tests/operators/test_parts.py", "tests/embedding/test_limits.py")
@@ -75,8 +75,8 @@ def file_of(name: str, main: Path, source: Path) -> str | None:
 def compiled_lines(objects: Path, source: Path) -> Lines:
     """The lines of Cython and of headers in a source folder, over all units.
 
-    The lines of a function that is inlined count where it is inlined. A copy of its own that nothing calls tells
-    nothing, unless its lines run nowhere at all: then nobody calls the function.
+    The lines of an inlined function count where it is inlined. A separate copy that nothing calls counts for
+    nothing, unless its lines run nowhere at all. Then nothing calls the function.
     """
     lines: Lines = defaultdict(dict)
     uncalled: dict[str, set[tuple[str, int]]] = defaultdict(set)  # lines of such copies
@@ -127,7 +127,7 @@ def python_lines(data: Path, settings: Path, package: Path, folder: Path) -> Lin
 
 
 def measure(build: Build | None, package: Path, folder: Path, tests: list[str]) -> tuple[Lines, str]:
-    """Run tests, and return the lines of the Python layer with the last line that pytest printed."""
+    """Run tests, and return the Python layer's lines and the last line that pytest printed."""
     settings, data = folder / "settings", folder / "data"
     data.mkdir()
     settings.write_text(SETTINGS.format(data=data / "lines", package=package), encoding="utf-8")
@@ -154,7 +154,7 @@ def ranges(numbers: list[int]) -> str:
 
 
 def figure(name: str, lines: Lines, note: str = "", least: float = LEAST) -> Figure:
-    """The share of lines that tests ran. Lists the others."""
+    """The share of lines that tests ran. The other lines are printed."""
     for file, known in sorted(lines.items()):
         missing = [number for number, ran in known.items() if not ran]
         if missing:

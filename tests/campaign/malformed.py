@@ -15,12 +15,12 @@ from typing import Any
 from .figures import Figure, none
 
 QUICK, FULL = 4000, 100_000
-SHARE = 500  # calls of a process
+SHARE = 500  # calls per process
 PROGRAM = Path(__file__).parents[1] / "oracle" / "corruption.py"
 
 
 def attempt(program: Path, seed: int, calls: int) -> tuple[dict[str, Any] | None, str]:
-    """The counts of a process, or None if it ended otherwise; and what it printed besides."""
+    """The counts that a process printed, or None if it ended without them; and its other output."""
     command = [sys.executable, str(program), "--calls", str(calls), "--seed", str(seed), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     *findings, last = done.stdout.splitlines() or [""]
@@ -31,7 +31,7 @@ def attempt(program: Path, seed: int, calls: int) -> tuple[dict[str, Any] | None
 
 
 def calls_of(program: Path, seed: int, calls: int, name: str = "calls") -> Iterator[Figure]:
-    """Figures of a program that makes calls, in as many processes at once as there are processors."""
+    """Figures of a program that makes calls, with one process per processor at a time."""
     share = min(SHARE, calls // 2)
     shares = calls // share
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

@@ -20,20 +20,20 @@ from xml.etree import ElementTree
 from .figures import Figure, all_of, none
 
 QUICK, FULL = 12, 1200  # amounts of memory for each call
-ROOMS = (1 << 20, 12 << 20)  # up to so many bytes of address space beyond those in use, either one
-AMPLE = 64 << 20  # and so many once, which suffice for any call
-SECONDS = 60  # of processor time that a call may take
+ROOMS = (1 << 20, 12 << 20)  # attempts get up to one of these sizes of address space beyond what is in use
+AMPLE = 64 << 20  # one attempt gets this much, which suffices for any call
+SECONDS = 60  # maximum processor time of a call
 PROCESSES = 4  # among which amounts are shared
 TUNABLES = ":".join(f"glibc.malloc.{name}" for name in (  # nothing is allocated from memory that was reserved before
     "arena_max=1", "mmap_threshold=65536", "trim_threshold=65536"))
 RIGHT, NO_MEMORY, OTHER = 0, 1, 2
 ROOT = Path(__file__).parents[2]
 LARGE = "tests/kernels/test_more_than_2_to_31_elements.py"
-NEEDED = 8 << 30  # bytes of free memory for these
+NEEDED = 8 << 30  # bytes of free memory that tests of large arrays need
 
 
 def calls() -> dict[str, Callable[[int], Any]]:
-    """Calls on arrays of a few MiB, by name, which take a number of threads."""
+    """Calls on arrays of a few MiB, by name. Each takes a number of threads."""
     import numpy as np
 
     import onnxpool
@@ -73,7 +73,7 @@ def in_use() -> int:
 
 
 def attempt(call: Callable[[int], Any], threads: int, room: int, expected: bytes, forget: bool) -> int:
-    """How a call ends in a child process with so many bytes: RIGHT, NO_MEMORY or OTHER, or less than 0 for a signal."""
+    """How a call ends in a child process with this much memory: RIGHT, NO_MEMORY or OTHER, or below 0 for a signal."""
     import onnxpool
 
     child = os.fork()
@@ -106,7 +106,7 @@ def contents(result: Any) -> bytes:
 
 
 def sweep(seed: int, times: int) -> None:
-    """Attempt each call so many times, and print how often it ended in which way. For a process of its own."""
+    """Attempt each call this many times, and print how often each ending occurred. For a process of its own."""
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -149,7 +149,7 @@ def large(quick: bool) -> Figure:
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Sweep in several processes, as many at once as there are processors."""
+    """Sweep in several processes, one per processor at a time."""
     times = (QUICK if quick else FULL) // PROCESSES
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         shares = list(pool.map(swept, range(seed * PROCESSES, (seed + 1) * PROCESSES), [times] * PROCESSES))

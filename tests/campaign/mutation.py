@@ -1,6 +1,6 @@
 """Mutants of the code that checks attributes and computes with indices: tests notice most of them.
 
-universalmutator makes them. Those that only change texts and types are left out. Of the others, some are equivalent:
+universalmutator makes them. Mutants that only change texts and types are left out. Of the others, some are equivalent:
 they change only the speed.
 """
 
@@ -30,8 +30,8 @@ QUICK_TESTS = ("tests/oracle/test_windows_of_an_axis.py", "tests/operators/test_
 TESTS = (*QUICK_TESTS, "tests/operators", "tests/oracle", "tests/kernels", "tests/embedding/test_limits.py")
 QUICK, FULL = 10, 200
 LEAST, QUICK_LEAST = 80, 60  # percent; ten mutants say little
-LONGER = 10  # times the time of the code itself, after which a mutant that does not end counts as killed
-BYTES = 6 << 30  # of memory for each mutant, which may allocate without end
+LONGER = 10  # a mutant counts as killed if it takes this many times as long as the code itself
+BYTES = 6 << 30  # limit on the memory of each mutant, which may allocate without end
 
 
 class Mutant(NamedTuple):
@@ -43,26 +43,26 @@ class Mutant(NamedTuple):
 
 
 class Unread(ast.NodeTransformer):
-    """Leaves out what only people, or only tools for types, read."""
+    """Removes what only people or type checkers read."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        """No docstring."""
+        """Remove docstrings."""
         return ast.Pass() if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        """No text."""
+        """Remove texts."""
         return ast.Constant("") if isinstance(node.value, str) else node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Constant:
-        """No text with values in it."""
+        """Remove texts with values in them."""
         return ast.Constant("")
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        """An error is one, whatever it says."""
+        """Remove the text of an error."""
         return ast.Raise()
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
-        """No type."""
+        """Remove the type of an argument."""
         return ast.arg(node.arg)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
@@ -77,12 +77,12 @@ class Unread(ast.NodeTransformer):
 
 
 def read(text: str) -> str:
-    """What Python reads of a module."""
+    """The part of a module that affects what Python does."""
     return ast.dump(Unread().visit(ast.parse(text)))
 
 
 def mutants(modules: tuple[str, ...], seed: int, where: Path) -> Iterator[Mutant]:
-    """The mutants that change what Python reads, in random order."""
+    """The mutants that change what Python does, in random order."""
     files = []
     for module in modules:
         own = where / "mutants" / module.replace("/", ".")
@@ -99,7 +99,7 @@ def mutants(modules: tuple[str, ...], seed: int, where: Path) -> Iterator[Mutant
 
 
 def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path, limit: float | None = None) -> bool:
-    """Whether all tests pass in time with a mutant in the place of the module; without one, whether they pass."""
+    """Whether all tests pass in time with a mutant in place of the module; without a mutant, whether they pass."""
     import onnxpool
 
     site = where / mutant.name if mutant else where / "plain"

@@ -10,12 +10,12 @@ from concurrent.futures import ProcessPoolExecutor
 from .figures import Figure, none
 
 QUICK, FULL = 200, 50_000  # cases of each relation
-SHARE = 200  # cases of a task
-SHOWN = 20  # broken relations
+SHARE = 200  # cases per task
+SHOWN = 20  # maximum broken relations that are shown
 
 
 def attempt(name: str, first: int) -> tuple[int, list[str]]:
-    """How many of some calls a relation concerns, and the seeds of those for which it does not hold."""
+    """To how many calls a relation applies, and the seeds of the calls for which it does not hold."""
     from calls import SeededChoices
     from inapplicable import InapplicableError
     from relations import RELATIONS
@@ -27,7 +27,7 @@ def attempt(name: str, first: int) -> tuple[int, list[str]]:
             RELATIONS[name](SeededChoices(seed))
         except InapplicableError:
             applied -= 1
-        except Exception as error:  # of any kind: there should be none
+        except Exception as error:  # no exception is expected, of any type
             broken.append(f"{name} of SeededChoices({seed}): {type(error).__name__}: {' '.join(str(error).split())}")
     return applied, broken
 

@@ -20,7 +20,7 @@ def found_on(instruction_set: str, quick: bool) -> tuple[int, dict[str, dict[str
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Compare instruction sets one after the other. The cases are fixed, so the seed has no effect."""
+    """Compare instruction sets one after another. The cases are fixed, so the seed has no effect."""
     import pinned
 
     from onnxpool import kernels

@@ -1,4 +1,4 @@
-"""Random calls on a random route that fits, against the general one: the same bits. Every loop is met."""
+"""Random calls on any fitting route have the same bits as on the general route, and together they run every loop."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 from .figures import Figure, none
 
 QUICK, FULL = 3000, 60_000
-QUICKLY = 0.85  # of the loops that a quick run meets
-SHARE = 250  # calls of a task
+QUICKLY = 0.85  # minimum share of all loops that a quick run meets
+SHARE = 250  # calls per task
 GENERAL = "direct"  # the route that takes windows of any kind
 THREADS = (1, 2, 3)
 FORMS = ("rows", "lanes", "rows made lanes")
@@ -25,7 +25,7 @@ Drawn = tuple[Any, tuple[Any, ...]]  # an operator and its inputs
 
 
 class Always(dict[str, Any]):
-    """What measurements have taught, if they say the same about every problem: as `ways.learned`, which plans ask."""
+    """Replaces `ways.learned`, which plans ask, as if measurements had shown the same way for every problem."""
 
     def __init__(self, way: Any) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ def on(way: Any, loops: Counter[str]) -> Iterator[None]:
 
 
 def draw_windows(rng: Any) -> Drawn:
-    """Windows that reach all kinds of loops, in both layouts of ONNX or along named axes."""
+    """Random windows that reach all kinds of loops, in both layouts of ONNX or along named axes."""
     import ml_dtypes
     import numpy as np
     from cases_axes import INTEGERS, elements
@@ -118,7 +118,7 @@ def draw_windows(rng: Any) -> Drawn:
 
 
 def draw_planes(rng: Any) -> Drawn:
-    """Whole planes: many small ones, or seldom a single one of so many bytes that their sum needs 64 bits."""
+    """Random whole planes: many small ones or, seldom, one plane of so many bytes that their sum needs 64 bits."""
     import ml_dtypes
     import numpy as np
     from cases_axes import INTEGERS, elements
@@ -148,7 +148,7 @@ def draw_planes(rng: Any) -> Drawn:
 
 
 def draw(seed: int) -> tuple[str, Callable[[int], Results]]:
-    """A random call: what it is, and a function that makes it with a number of threads."""
+    """A random call: a description, and a function that makes the call on a number of threads."""
     import numpy as np
     from calls import INDICES, QLINEAR_AVERAGE, SLIDING, SeededChoices
     from calls_family import draw_call
@@ -177,7 +177,7 @@ def draw(seed: int) -> tuple[str, Callable[[int], Results]]:
 
 
 def compare(first: int) -> tuple[int, Counter[str], list[str]]:
-    """The number of some calls that are legal, the loops that they met, and what is wrong."""
+    """How many calls are valid, the loops that they met, and what is wrong."""
     import numpy as np
     from support import same_bits
 
@@ -206,7 +206,7 @@ def compare(first: int) -> tuple[int, Counter[str], list[str]]:
 
 
 def known() -> list[str]:
-    """All loops: of each unit and form, and those that compute results again."""
+    """All loops, for each unit and form, including loops that recompute results."""
     from onnxpool import kernels
     from onnxpool.planning.solvers import COPY, units
 

@@ -16,8 +16,8 @@ from .figures import Figure, none
 
 ROOT = Path(__file__).parents[2]
 QUICK, FULL = 40, 2000  # calls in valgrind
-SHOWN = 10  # reports, failing tests
-LINES = 12  # of a report
+SHOWN = 10  # maximum reports, or failing tests, that are shown
+LINES = 12  # maximum lines of a report
 WITHOUT_AVX512 = ("baseline", "x86_v3")  # valgrind emulates no AVX-512
 # CPython looks at the first digit of ints that have none, and then for small ints. The linker reads whole words of
 # strings.
@@ -61,7 +61,7 @@ def outcome_of(test: ElementTree.Element) -> str:
 
 
 def sanitized(sanitizer: str, tests: list[str]) -> tuple[dict[str, str], list[str], list[str]]:
-    """How each test ends with a sanitizer, its reports, and the faults that it reported before."""
+    """How each test ends with a sanitizer, and the sanitizer's reports; and reports that ended tests early."""
     with tempfile.TemporaryDirectory() as folder:
         results, files = Path(folder) / "results.xml", Path(folder) / "reports"
         done = subprocess.run([".ci/sanitize", sanitizer, "-q", f"--junit-xml={results}", *tests], cwd=ROOT, text=True,
@@ -69,7 +69,7 @@ def sanitized(sanitizer: str, tests: list[str]) -> tuple[dict[str, str], list[st
                               check=False)
         lines = [path.read_text(errors="replace").splitlines() for path in sorted(files.glob("*"))]
         reports = ["\n".join(file[i:i + LINES]) for file in lines for i, line in enumerate(file) if REPORT.search(line)]
-        if not results.exists():  # the process was ended
+        if not results.exists():  # the sanitizer ended the process
             raise RuntimeError("\n".join([f".ci/sanitize {sanitizer} exited with {done.returncode}", *reports[:1],
                                           *(file[-1] for file in lines if file), done.stdout[-2000:],
                                           done.stderr[-2000:]]))

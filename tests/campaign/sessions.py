@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from .figures import Figure, none
 
 QUICK, FULL = 10, 3600  # seconds of random graphs
-SHARE = 500  # graphs of a process
+SHARE = 500  # graphs per process
 CPUS = len(os.sched_getaffinity(0))
 
 
 def graphs(seed: int, seconds: float) -> tuple[Counter[str], dict[int, list[str]]]:
-    """How many graphs there were of each kind, and the problems by seed. Each processor has seeds of its own."""
+    """How many graphs of each kind were run, and the problems by seed. Each processor has its own seeds."""
     from graph_campaign import outcomes
 
     kinds, problems, end = Counter[str](), dict[int, list[str]](), time.monotonic() + seconds
@@ -41,7 +41,7 @@ def graphs(seed: int, seconds: float) -> tuple[Counter[str], dict[int, list[str]
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Run them, and count those that differ."""
+    """Run random graphs, and count those whose results differ."""
     seconds = float(os.environ.get("ONNXPOOL_CAMPAIGN_SESSIONS", QUICK if quick else FULL))
     kinds, problems = graphs(seed, seconds)
     for one, lines in list(problems.items())[:20]:

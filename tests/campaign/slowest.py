@@ -1,4 +1,4 @@
-"""A search for the slowest call: attributes and data that take longer per element than plain ones of the same shape.
+"""A search for the slowest call: attributes and data that take longer per element than plain calls of the same shape.
 
 Time may grow with the logarithm of the window size, so it is counted for each level of the tree of a window. Two kinds
 of call take longer by nature, and have figures of their own. Calls with Indices, quantised means, and windows that are
@@ -21,9 +21,9 @@ from .figures import Figure
 
 BYTES = (4096, 1 << 20)
 MOST_NANOSECONDS = 1000  # for each element of a norm, and each level
-MOST_GROWTH = 4  # results of a call for each element
-MOST_VISITED = 1 << 28  # elements of all windows of a call that visits each of them
-MOST_SECONDS = 2.0  # of a call that is repeated
+MOST_GROWTH = 4  # maximum results of a call for each element
+MOST_VISITED = 1 << 28  # maximum elements of all windows, for calls that visit each element
+MOST_SECONDS = 2.0  # maximum time of a call that is repeated
 QUICK, FULL = (400, 60), (6000, 1500)  # calls for each size
 MUTATIONS = 0.6  # share of the calls that change the slowest one so far
 
@@ -67,7 +67,7 @@ class Attempt(NamedTuple):
 
     @property
     def taps(self) -> int:
-        """The most elements of a window."""
+        """The maximum number of elements of a window."""
         kernel, dilations = (self.attributes.get(name, [1] * len(self.shape)) for name in ("kernel_shape", "dilations"))
         return math.prod(min(size, -(-side // dilation))
                          for size, dilation, side in zip(kernel, dilations, self.shape[2:], strict=False))
@@ -87,7 +87,7 @@ PLAIN_TAPS = 4  # of a plain window of two axes
 NORMS = ("LpPool", "GlobalLpPool")
 FLOATS, BYTES_ONLY = ("float16", "bfloat16", "float32", "float64"), ("int8", "uint8")
 WIDER = ("bool", "int16", "uint16", "int32", "uint32", "int64", "uint64")  # along named axes only
-TIMES = ("datetime64[s]", "timedelta64[ns]")  # these too, and only of extrema
+TIMES = ("datetime64[s]", "timedelta64[ns]")  # along named axes and for extrema only
 OPERATORS = {  # dtypes
     "AveragePool": (*FLOATS, *BYTES_ONLY, *WIDER),
     "MaxPool": (*FLOATS, *BYTES_ONLY, *WIDER, *TIMES),
@@ -104,12 +104,12 @@ OPERATORS = {  # dtypes
     "QLinearGlobalAveragePool": BYTES_ONLY,
 }
 OF_ONNX = ("NhwcMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool")  # without `axes`
-KEPT = ("channels_last", "axes", "dtype", "keepdims")  # by the plain call with which another one is compared
-PADDING = (1 << 16, 1 << 21, 1 << 31)  # of windows that are longer than any array
+KEPT = ("channels_last", "axes", "dtype", "keepdims")  # arguments that the plain call has as well
+PADDING = (1 << 16, 1 << 21, 1 << 31)  # paddings for windows that are longer than any array
 
 
 def shapes(draw: random.Random, elements: int) -> tuple[int, ...]:
-    """A shape of about so many elements: images, signals, volumes, many or few channels."""
+    """A shape with about this many elements: images, signals, volumes, many or few channels."""
     rank = draw.choice([1, 2, 2, 2, 3])
     channels = draw.choice([1, 1, 3, 16, 64, 256])
     side = max(1, round((elements / channels) ** (1 / rank)))
@@ -120,7 +120,7 @@ def shapes(draw: random.Random, elements: int) -> tuple[int, ...]:
 
 
 def along_axes(draw: random.Random, operator: str, dtype: str, rank: int, last: bool) -> dict[str, Any]:
-    """Named axes, and the arguments that only calls with them have."""
+    """Random named axes, and the arguments that only calls with named axes have."""
     axes = [*range(1, 1 + rank)] if last else [*range(2, 2 + rank)]
     found: dict[str, Any] = {"axes": axes if draw.random() < 0.8 else axes[::-1], "skipna": draw.random() < 0.5}
     if operator.startswith("Global"):
@@ -132,7 +132,7 @@ def along_axes(draw: random.Random, operator: str, dtype: str, rank: int, last: 
 
 
 def attributes(draw: random.Random, operator: str, dtype: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """Arguments of which the results are not many more than the elements."""
+    """Random arguments for which there are not many more results than elements."""
     found: dict[str, Any] = {"channels_last": operator == "NhwcMaxPool" or draw.random() < 0.4}
     own = operator.startswith(("Min", "GlobalMin"))
     if operator not in OF_ONNX and (dtype in (*WIDER, *TIMES) or own or draw.random() < 0.5 or (
@@ -176,7 +176,7 @@ def made(attempt: Attempt) -> Any:
 
 
 def array_dtype(name: str) -> np.dtype[Any]:
-    """The dtype of a name."""
+    """The dtype with this name."""
     from oracle_axes import ALL
 
     found: np.dtype[Any] = ALL[name]
@@ -207,7 +207,7 @@ def further_of(operator: Any, x: Any) -> tuple[Any, ...]:
 
 
 def seconds(operator: Any, x: Any) -> float:
-    """The least processor time of a few calls."""
+    """The minimum processor time of a few calls."""
     best, further = math.inf, further_of(operator, x)
     for _ in range(4):
         start = time.thread_time()
@@ -219,7 +219,7 @@ def seconds(operator: Any, x: Any) -> float:
 
 
 class Search:
-    """The slowest calls so far, relative to plain ones of the same operator, dtype, shape and layout."""
+    """The slowest calls so far, relative to plain calls of the same operator, dtype, shape and layout."""
 
     def __init__(self, draw: random.Random, size: int) -> None:
         self.draw, self.size = draw, size
@@ -245,7 +245,7 @@ class Search:
         return Attempt(operator, dtype, shape, attributes(draw, operator, dtype, shape), draw.choice([*DATA]))
 
     def baseline(self, attempt: Attempt) -> float:
-        """The time of plain attributes and data."""
+        """The time of a call with plain attributes and data."""
         plain = {name: value for name, value in attempt.attributes.items() if name in (*KEPT, "return_indices")}
         key = (attempt.operator, attempt.dtype, attempt.shape, repr(plain))
         if key not in self.plain:

@@ -1,4 +1,4 @@
-"""KServe with pools under good, wrong, torn, slow and huge requests: right answers, flat memory, files and threads."""
+"""KServe with pools under good, wrong, torn, slow and huge requests: answers are right, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from typing import Any
 from .figures import Figure, all_of, none
 
 QUICK, FULL = 14.0, 600.0  # seconds
-CLIENTS, LOOKS, PIECES = 6, 50, 20  # looks at the process, and pieces of a slow body
-WARM = 0.25  # of the time, in which caches and the heaps of threads grow
-GROWTH = 16  # MiB: KServe collects its garbage when it likes
+CLIENTS, LOOKS, PIECES = 6, 50, 20  # clients, looks at the process, and pieces of a slow body
+WARM = 0.25  # share of the time in which caches and the heaps of threads may grow
+GROWTH = 16  # maximum MiB, because KServe collects garbage at any time
 PATH = "/v2/models/heat/infer"
 MODEL = """<ir_version: 10, opset_import: ["" : 22]>
 heat (float[N, C, H, W] x) => (
@@ -83,7 +83,7 @@ class Client:
         return f"{shape} {dtype} has a result"
 
     def odd(self) -> str:
-        """A document with one value of another kind."""
+        """A request in which one value has another type."""
         document = json.loads(self.body())
         at: Any = self.rng.choice([document, document["inputs"], document["inputs"][0], document["inputs"][0]["data"]])
         at[self.rng.choice(list(at) if isinstance(at, dict) else range(len(at)))] = self.rng.choice(ODD)
@@ -124,7 +124,7 @@ class Client:
             connection.close()
 
     def answered(self, body: bytes) -> str:
-        """What is wrong if nothing answers. KServe itself answers some bodies that it cannot parse with status 500."""
+        """What is wrong with a status, if anything. KServe answers some bodies that it cannot parse with status 500."""
         status = self.answer(body)
         return "" if status in (200, 400, 422, 500) else f"{status}"
 

@@ -1,4 +1,4 @@
-"""What is shipped and what it touches: hardened modules, no files or networks, and the same wheel from every build."""
+"""What is shipped, and what it touches: modules are hardened, use no files or networks, and builds are reproducible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .figures import Figure, all_of, none
 
 QUICK, FULL = 2000, 50_000
 
-# Functions by which C reaches beyond its process. Python's own are seen by audit hooks.
+# Functions by which C code reaches beyond its process. Audit hooks see Python's own functions.
 OUTSIDE = re.compile(r"(secure_)?getenv|setenv|putenv|fopen(64)?|freopen|open(at|64)?|creat|unlink|rename|remove|"
                      r"tmpfile|mkstemp|socket|connect|bind|listen|accept4?|getaddrinfo|system|popen|fork|vfork|clone|"
                      r"exec\w+|posix_spawnp?|dlopen|dlmopen|PyRun_\w+|PyOS_\w*open|_Py_fopen\w*")
@@ -43,7 +43,7 @@ def imported(module: Path) -> set[str]:
 
 
 def softness(module: Path) -> list[str]:
-    """What is not hardened in a module."""
+    """The kinds of hardening that a module lacks."""
     segments, dynamic = readelf("--segments", module), readelf("--dynamic", module)
     stack = re.search(r"GNU_STACK.*", segments)
     checks = {"no RELRO": "GNU_RELRO" in segments, "lazy binding": "BIND_NOW" in dynamic or "NOW" in dynamic,

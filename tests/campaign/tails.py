@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def by_onnxpool(x: Any, attributes: dict[str, Any], threads: int | None) -> Callable[[], Any]:
-    """A function that runs a maximum through its plan, into the same array each time."""
+    """A function that runs a max-pool through its plan, into the same array each time."""
     import onnxpool
 
     plan = onnxpool.MaxPool(**attributes).plan(x.shape, x.dtype)
@@ -38,7 +38,7 @@ def by_onnxpool(x: Any, attributes: dict[str, Any], threads: int | None) -> Call
 
 
 def by_onnxruntime(x: Any, attributes: dict[str, Any]) -> Callable[[], Any]:
-    """A function that runs the same maximum in a session with onnxruntime's own settings."""
+    """A function that runs the same max-pool in a session with onnxruntime's default settings."""
     import onnxruntime
     from sessions import node_model
 
@@ -79,7 +79,7 @@ def percentiles(pool: str, contestant: str, calls: int, busy: int) -> tuple[floa
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Measure contestants one after the other. Only a full run compares their tails, because few calls have none."""
+    """Measure contestants one after another. Only a full run compares tails, because few calls do not show any."""
     cpus, calls = len(os.sched_getaffinity(0)), QUICK if quick else FULL
     for pool in list(POOLS)[:1 if quick else None]:
         for busy in range(1 if quick else 0, 3):

@@ -40,11 +40,11 @@ WRONG_RUNS = {native.NULL_POINTER: ("handle", "x", "y"), native.BAD_INDICES: ("i
 
 
 class InexpressibleError(Exception):
-    """The struct has no form for a call."""
+    """The struct cannot express a call."""
 
 
 def fields_of(call):
-    """The fields of the geometry of a call, whatever its attributes are."""
+    """The fields of a call's geometry, whatever its attributes are."""
     spatial = call.x.ndim - 2
     if type(call.opset or 0) is not int or abs(call.opset or 0) >= 2**31:
         raise InexpressibleError
@@ -74,7 +74,7 @@ def fields_of(call):
 
 
 def bad_field(choices, fields):
-    """A field with another number, a list with another element, or no list."""
+    """Set a field to another number, change an element of a list, or remove a list."""
     name = choices.pick([name for name in FIELDS if name not in ("size", "operation", "dtype")])
     if name in LISTS:
         if fields.get(name) is None or choices.chance(15):
@@ -91,14 +91,14 @@ def bad_field(choices, fields):
 
 
 def bad_head(choices, fields):
-    """Another operator, dtype or size, or bytes that are set behind the struct."""
+    """Set another operator, dtype or size, or bytes behind the struct."""
     name, values = choices.pick((("operation", range(-1, 12)), ("dtype", range(-1, 18)),
                                  ("size", (0, -1, 135, 144, 4096, 4097, 2**40, 2**63 - 1)), ("behind", (1,))))
     return fields | {name: choices.pick(values)} | ({"size": 144} if name == "behind" else {})
 
 
 def draw(choices):
-    """A call, and the fields of a geometry that is or is not its own."""
+    """A random call, and the fields of its geometry, which may be corrupted."""
     call = draw_pool(choices, choices.pick(OPERATORS))
     if not call.x.dtype.isnative:
         call = replace(call, x=call.x.astype(call.x.dtype.newbyteorder("=")))
@@ -119,7 +119,7 @@ def draw(choices):
 
 
 def described(fields):
-    """The call of Python that a geometry stands for, or None if it stands for none."""
+    """The Python call that a geometry stands for, or None if there is none."""
     names = ELEMENTS.get(fields["dtype"]), NAMES.get(fields["operation"])
     least = 3 if names[1] in SLIDING else 2
     usable = (None not in names and fields.get("size", native.SIZE) in (native.SIZE, 144, 4096)
@@ -267,7 +267,7 @@ def placed(choices, slot, shape, dtype, strides, start):
 
 
 def run(choices, call, plan, further, handle, x_place, y_place, i_place, legal):
-    """Run a handle wrongly and rightly, and compare the results."""
+    """Run a handle with wrong and with valid arguments, and compare the results."""
     indexed = plan.reduction.indexed
     x = placed(choices, SLOTS[0], plan.shape, plan.dtype, *x_place)
     y = placed(choices, SLOTS[1], plan.output_shape, plan.dtype, *y_place)

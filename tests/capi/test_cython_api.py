@@ -23,7 +23,7 @@ from support import ROOT
 import onnxpool
 from onnxpool import cython_api
 
-# The ABI. Nothing here ever changes; there are only additions.
+# The ABI. Nothing here ever changes, but there may be additions.
 
 SIGNATURES = {
     "onnxpool_abi_version": "int (void)",
@@ -81,7 +81,7 @@ def test_exported_functions_stay() -> None:
 
 
 def test_layout_and_numbers_stay(tmp_path: Path) -> None:
-    """An extension sees the same struct offsets and the same numbers, and there are no others."""
+    """An extension sees the same struct offsets and the same numbers, and no others exist."""
     source = tmp_path / "probe.pyx"
     source.write_text(PROBE)
     probe = build(source, tmp_path)

@@ -18,7 +18,7 @@ from onnxpool import cython_api
 
 
 def handle_of(**fields: Any) -> int:
-    """A handle of a small MaxPool, which is never released."""
+    """A handle for a small MaxPool. The handle is never released."""
     given = native.geometry("MaxPool", (1, 1, 4), "float32", kernel_shape=(2,))
     native.fill(given, fields)
     return native.prepare_geometry(given)
@@ -74,7 +74,7 @@ def test_empty_batches_need_no_data() -> None:
 
 
 def test_indices_that_nobody_asks_for_need_no_room() -> None:
-    """A handle without Indices is not refused because these would not fit in any array."""
+    """A handle without Indices is not refused for the reason that Indices would fit in no array."""
     handle = handle_of(dtype=native.DTYPES["uint8"], shape=(1, 1, 2**61))
     assert native.shape_of(handle) == (1, 1, 2**61 - 1)
     with pytest.raises(onnxpool.PoolError, match=r"Indices of shape .* is too large for any array"):
@@ -114,7 +114,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("fields", "message"), REFUSED.values(), ids=REFUSED)
 def test_bad_geometries_are_refused(fields: dict[str, Any], message: str) -> None:
-    """A meaningless geometry raises the error that Python raises, or one that names the field."""
+    """A meaningless geometry raises the error that Python raises, or an error that names the field."""
     with pytest.raises(onnxpool.PoolError, match=message):
         handle_of(**fields)
 
@@ -162,7 +162,7 @@ def test_fields_of_a_later_version() -> None:
     ids=["None", "operator", "MaxUnpool", "MaxRoiPool"],
 )
 def test_only_plans_of_windows_have_handles(thing: Any, message: str) -> None:
-    """Anything else is refused, and the error says what to give instead."""
+    """Anything else is refused, and the error says what to pass instead."""
     with pytest.raises(onnxpool.PoolTypeError, match=message):
         cython_api.Prepared(thing)
     with pytest.raises(onnxpool.PoolTypeError, match=message):

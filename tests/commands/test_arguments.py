@@ -176,7 +176,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("typed", "message"), MISTAKES, ids=[typed for typed, _ in MISTAKES])
 def test_mistakes(typed, message, model, monkeypatch):
-    """Each mistake gets an error that suggests a correction, in the words of Python if Python has the same error."""
+    """Each mistake gets an error that suggests a correction, in the library's words if it has the same error."""
     monkeypatch.chdir(model.parent)
     status, out, err = ended(shlex.split(typed))
     assert (status, out) == (CANNOT, "")
@@ -197,7 +197,7 @@ def model(tmp_path_factory):
 
 
 def test_a_file_before_an_operator_in_other_spelling(model, monkeypatch):
-    """A file called maxpool is a file, MaxPool the operator."""
+    """`maxpool` is the file of that name, and `MaxPool` is the operator."""
     monkeypatch.chdir(model.parent)
     (model.parent / "maxpool").write_bytes(model.read_bytes())
     (model.parent / "MaxPool").write_bytes(model.read_bytes())
@@ -218,7 +218,7 @@ def test_a_file_whose_name_begins_with_a_dash(model, monkeypatch):
     assert ended(["explain", "--json", "--", "-m.onnx"])[:1] == (OK,)
 
 
-# Commands as groups of words that stay together.
+# Commands, as groups of words that stay together.
 GROUPS = [
     ["explain", "AveragePool", "--shape 1 3 7 7", "kernel_shape=3,3", "--strides 2", "--ceil-mode", "--json"],
     ["explain", "maxpool", "--axes -2 -1", "kernel_shape=2", "--dtype float64", "shape=5,6,7"],
@@ -304,7 +304,7 @@ def calls(draw):
 @settings(max_examples=300, deadline=None)
 @given(calls())
 def test_answers_are_those_of_python(call):
-    """For all attributes, in any spelling and order, the plan or the message is that of Python."""
+    """For all attributes, in any spelling and order, the plan or the message is the same as in Python."""
     name, given, words = call
     try:
         expected = (OK, registry[name](**given).plan((1, 2, 5, 6), "float32").explain(), "")
@@ -356,7 +356,7 @@ def test_a_dtype_without_its_package(monkeypatch):
 @pytest.mark.parametrize("text", ["uint16", "<u2", "f4", "float64", "none", "Float32"])
 @pytest.mark.parametrize("words", ["--result-dtype={}", "result_dtype={}", "Result-Dtype={}"])
 def test_the_dtype_of_means(words, text):
-    """It is an argument of means, and --dtype that of X."""
+    """`dtype` is an argument of means, whereas --dtype is the dtype of X."""
     dtype = None if text == "none" else np.dtype(text if text != "Float32" else "f4")
     plan = onnxpool.AveragePool(kernel_shape=2, axes=0, dtype=dtype).plan((9,), "uint16")
     typed = ["explain", "AveragePool", "kernel_shape=2", "axes=0", "--shape", "9", "--dtype", "u2", words.format(text)]
@@ -392,7 +392,7 @@ def test_what_is_given_twice_is_not_dropped(typed, model, monkeypatch):
 
 
 def test_every_argument_of_python_can_be_given():
-    """The arguments of functions are options, attributes or operands; others of a call are no arguments of a plan."""
+    """Arguments of functions are options, attributes or operands. Other arguments of calls do not belong to a plan."""
     _, commands = arguments.parser()
     of_calls = {"x", "indices", "out", "num_threads", *(name.lower() for schema in schemas.ALL_SCHEMAS.values()
                                              for name in schema.inputs)}

@@ -38,7 +38,7 @@ def check(tmp_path, capsys):
 
 @pytest.fixture
 def refused(tmp_path, capsys):
-    """Run the command on a model, and return the line of its error."""
+    """Run the command on a model, and return its error, which is one line."""
 
     def go(text, *options):
         path = save(tmp_path / "m.onnx", text)
@@ -228,7 +228,7 @@ OPEN = """
 
 
 def test_open_sizes(check, tmp_path, capsys):
-    """A size that the model leaves open is shown by name; after --shape sets it, windows and warnings are known."""
+    """A size that the model leaves open is shown by name. Once --shape sets it, windows and warnings are known."""
     nodes, status = check(OPEN)
     assert shapes(nodes) == [("y", ["N", 3, "H", "W"], ["N", 3, "?", "?"]), ("g", ["N", 3, "H", "W"], ["N", 3, 1, 1]),
                              ("z", ["N", 3, 1, 1], ["N", 3, 1, 1])]
@@ -263,7 +263,7 @@ def test_open_sizes_that_decide_nothing(check):
 
 
 def test_shapes_that_no_option_gives(check, tmp_path, capsys):
-    """After an operator that onnx does not know, the reason is given, and no option that cannot help."""
+    """After an operator that onnx does not know, the reason is given, without an option that cannot help."""
     nodes, status = check("""
         <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
         agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
@@ -278,7 +278,7 @@ def test_shapes_that_no_option_gives(check, tmp_path, capsys):
 
 
 def test_a_dtype_that_is_not_known(check):
-    """In that case, the missing dtypes of a runtime are unknown."""
+    """If a dtype is unknown, so is whether a runtime has kernels for it."""
     nodes, _ = check("""
         <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
         agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
@@ -308,7 +308,7 @@ def test_large_axes_are_not_walked(check, size):
     (2**40, f"pads = [{2**40}, {2**40}], strides = [{2**30}]"),
 ])
 def test_large_paddings_are_not_walked(check, kernel, given):
-    """Nor are the windows in the padding."""
+    """The windows in a long padding are not listed one by one."""
     nodes, _ = check(HUGE.replace("SIZE", "8").replace("KERNEL", str(kernel)).replace("WINDOWS", given))
     assert len(" ".join(nodes[0]["geometry"])) < 1000
     assert not nodes[0]["error"]
@@ -359,7 +359,7 @@ def test_a_runtime_twice(refused):
 
 
 def test_weights_need_not_be_there(check, tmp_path):
-    """Weights in a missing file are not needed; a small tensor in a file is read, because shapes depend on it."""
+    """Weights in a missing file are not needed. A small tensor in a file is read, because shapes depend on it."""
     def change(model):
         for name, array in (("w", np.zeros((4, 1, 17, 17), np.float32)), ("s", np.array([1, 4, 32, -1]))):
             model.graph.initializer.append(numpy_helper.from_array(array, name))
@@ -461,7 +461,7 @@ def test_neighbours_in_a_function_of_another_opset(check):
 @pytest.mark.parametrize("constant", ["value_ints = [0, 0, 2, 2, 0, 0, 2, 2]",
                                       "value = int64[8] {0, 0, 2, 2, 0, 0, 2, 2}"])
 def test_pads_that_a_constant_gives(check, constant, inside):
-    """Of any attribute, and outside the body that has the pool."""
+    """The constant may be any attribute's, and may lie outside the body that has the pool."""
     pad = f"p = Constant <{constant}> ()"
     nodes, _ = check(f"""
         <ir_version: 8, opset_import: ["" : 19]>

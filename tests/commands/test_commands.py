@@ -80,7 +80,7 @@ def test_examples_in_the_documentation_can_be_parsed():
 
 
 def test_config(capsys):
-    """The text is that of show_config, and the JSON is that of config."""
+    """The text is what show_config prints, and the JSON is what config returns."""
     assert command.main(["config"]) == OK
     text = capsys.readouterr().out
     onnxpool.show_config()
@@ -90,7 +90,7 @@ def test_config(capsys):
 
 
 def test_supported(capsys):
-    """The table has a row for each version; names select rows; the JSON is that of supported()."""
+    """The table has a row for each version, names select rows, and the JSON is what supported() returns."""
     assert command.main(["supported"]) == OK
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["operator", "version", "dtypes", "attributes"]
@@ -167,7 +167,7 @@ def test_errors_are_one_line(monkeypatch, capsys, error, line):
 
 
 def test_errors_of_the_library_are_not_hidden(monkeypatch, capsys):
-    """An error that no user can fix keeps its traceback, but does not end with the status of a difference."""
+    """An error that no user can fix keeps its traceback, but its exit status does not mean a difference."""
     monkeypatch.setattr(config_command, "run", mock.Mock(side_effect=ValueError("a bug")))
     assert command.main(["config"]) == CANNOT
     printed = capsys.readouterr()

@@ -63,7 +63,7 @@ def test_the_example_of_the_page(explained):
 
 
 def test_a_model(explained, model):
-    """Each node is shown, with its plan or the reason why it has none; --shape sets open sizes."""
+    """Each node is shown, with its plan or the reason why it has none. --shape sets open sizes."""
     plan = onnxpool.AveragePool(kernel_shape=(2, 2), opset=19).plan((1, 2, 8, 8), np.float32)
     assert explained(model) == f"y: {plan.explain()}\nw: its size along axis 2 is not known"
     with_shape = json.loads(explained(model, "--shape", "z=1,2,9", "--json"))
@@ -85,7 +85,7 @@ def test_a_model(explained, model):
     (["MODEL", "--shape", "q=1,2"], "no input 'q'"),
 ])
 def test_mistakes(capsys, model, arguments, message):
-    """A mistake is one line that says what to give."""
+    """The error for a mistake is one line that says what to pass."""
     assert command.main(["explain", *(model if part == "MODEL" else part for part in arguments)]) == CANNOT
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -119,7 +119,7 @@ def test_a_picture_as_svg(explained, tmp_path):
     (["MaxRoiPool", "pooled_shape=2,3", "--shape", "1,3,6,9"], "data-bin="),
     (["MaxUnpool", "kernel_shape=2,2", "strides=2,2", "--shape", "1,1,3,4"], "data-index=")])
 def test_a_picture_of_an_operator_with_further_inputs(explained, tmp_path, arguments, mark):
-    """Without these inputs, the picture shows the region that is the first image, or the indices of the first plane."""
+    """Without these inputs, the picture shows the first image as a region, or the indices of the first plane."""
     file = tmp_path / "picture.svg"
     text = explained(*arguments, "--svg", str(file))
     picture = file.read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def test_a_picture_of_an_operator_with_further_inputs(explained, tmp_path, argum
 
 
 def test_a_picture_of_the_node_of_a_model(explained, model, tmp_path, capsys):
-    """A model with one node whose sizes are known can be drawn, one with two cannot."""
+    """A model with one node whose sizes are known can be drawn. A model with two nodes cannot."""
     file = tmp_path / "windows.svg"
     explained(model, "--svg", str(file))
     plan = onnxpool.AveragePool(kernel_shape=(2, 2), opset=19).plan((1, 2, 8, 8), np.float32)

@@ -36,7 +36,7 @@ def failed(words):
     (["a", "b", "c"], f"{2**62},{2**62},0", TensorProto.INT64),
 ])
 def test_inputs_that_no_array_can_hold(tmp_path, name, declared, given, kind):
-    """They are too many axes, or sizes whose product is too large even if one is 0."""
+    """Shapes with too many axes, or with sizes whose product is too large even if one is 0, are refused."""
     path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)], [value("x", kind, declared)])
     line = failed([name, path, *([f"--shape=x={given}"] if given else [])])
     assert re.match(r"onnxpool: missing input 'x' .* cannot have shape \(.*\): NumPy has no array ", line)
@@ -63,7 +63,7 @@ def test_shapes_that_no_array_has(tmp_path, monkeypatch, words):
 @pytest.mark.parametrize(("option", "text"), [("--threads", str(HUGE)), ("--threads", str(2**63)), ("--threads", "1e3"),
                                               ("--threads", "9" * 5000), ("--seed", "9" * 5000)])
 def test_numbers_that_are_too_large(tmp_path, option, text):
-    """Or that Python does not convert."""
+    """Numbers that are too large, or that Python does not convert, are refused."""
     path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)])
     line = failed(["bench", path, option, text])
     assert line.startswith(f"onnxpool bench: error: argument {option}: pass an integer of at ")
@@ -81,7 +81,7 @@ def test_large_numbers(tmp_path):
                                    "run m.onnx --output none/x.npz", "bench m.onnx --tune none/x",
                                    "bench m.onnx --tune ''", "fix m.onnx .", "fix m.onnx none/x", "fix m.onnx ''"])
 def test_files_that_cannot_be_written(tmp_path, monkeypatch, words):
-    """It is said before the work, not after it."""
+    """The error comes before the work, not after it."""
     monkeypatch.chdir(tmp_path)
     save("m.onnx", [node("MaxPool", **HALVES)])
     assert failed(shlex.split(words)).startswith("onnxpool: cannot write ")
@@ -168,7 +168,7 @@ def random_line(draw):
 
 @pytest.mark.parametrize("count", [400, pytest.param(5000, marks=pytest.mark.slow)])
 def test_random_command_lines(tmp_path, monkeypatch, count):
-    """They end with a documented status, a message if they fail, and no text that is more than text."""
+    """They end with a documented status, with a message if they fail, and print no control characters."""
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.ones((1, 1, 4, 4), np.float32))
     (tmp_path / "junk.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'shape': (" + b"1," * 70 + b")}\n")

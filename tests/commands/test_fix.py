@@ -38,7 +38,7 @@ def failed(words):
 
 
 def test_output():
-    """Each node that changes, or should, is shown with the reasons; the other is written as it was."""
+    """Each node that changes, or should change, is shown with the reasons. The other node is written as it was."""
     status, out, err = ended(["fix", "m.onnx", "new.onnx", "--runtime", "openvino"])
     assert (status, err) == (DIFFERS, "")
     assert out.splitlines() == [
@@ -59,7 +59,7 @@ def test_output():
 
 
 def test_json():
-    """The same as data."""
+    """The JSON has the same content as the text."""
     status, out, _ = ended(["fix", "m.onnx", "new.onnx", "--json"])
     report = json.loads(out)
     assert status == DIFFERS
@@ -71,7 +71,7 @@ def test_json():
 
 
 def test_a_model_that_needs_nothing(folder):
-    """It is copied; it may also replace itself."""
+    """The model is copied. The output may also be the input file."""
     onnx.save(parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, H] x) => (float[a, b, c] y) { y = MaxPool <kernel_shape = [2]> (x) }"""), "plain.onnx")
@@ -82,7 +82,7 @@ def test_a_model_that_needs_nothing(folder):
 
 
 def test_weights_in_other_files(folder):
-    """They stay there, so the new file must be in the same directory."""
+    """Weights stay in their files, so the new model must be in the same directory."""
     model = onnx.load("m.onnx")
     model.graph.initializer.append(numpy_helper.from_array(np.ones(5000, np.float32), "weights"))
     onnx.save(model, "m.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
@@ -107,7 +107,7 @@ def test_weights_in_other_files(folder):
     (["m.onnx", "new.onnx", "--shape", "z=1,1,5"], "there is no option --shape"),
 ])
 def test_mistakes(folder, words, reason):
-    """They are reported in one line, and nothing is written."""
+    """Mistakes are reported in one line, and nothing is written."""
     (folder / "junk.onnx").write_bytes(b"junk")
     before = sorted(folder.iterdir())
     assert reason in failed(["fix", *words])

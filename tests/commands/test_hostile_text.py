@@ -1,4 +1,4 @@
-"""Text of unknown origin, such as names in models: no terminal and no build server takes it for anything but text."""
+"""Text of unknown origin, such as names in models: terminals and build servers treat it as text, never as commands."""
 
 import ast
 import io
@@ -52,7 +52,7 @@ def harmless(written):
 
 
 def hostile_model(path, name, shape=(1, 1, 4, 4)):
-    """A model that has a name wherever ONNX has names."""
+    """A model with this name wherever ONNX has names."""
     nodes = [node("MaxPool", name=name, **HALVES)]
     nodes[0].input[0] = nodes[0].output[0] = name
     nodes[0].output[0] += "y"
@@ -79,7 +79,7 @@ def ended(capsys, *words):
 @pytest.mark.parametrize("words", [["check"], ["check", "--values"], ["run"], ["run", "--check"], ["bench"],
                                    ["explain"], ["check", "--json"], ["run", "--json"]], ids=" ".join)
 def test_names_of_models(capsys, tmp_path, name, words):
-    """Every command shows a model that has a name everywhere."""
+    """Every command can show a model that has a hostile name everywhere."""
     path = str(tmp_path / "m.onnx")
     hostile_model(path, name)
     status, out, err = ended(capsys, *words, path)
@@ -91,7 +91,7 @@ def test_names_of_models(capsys, tmp_path, name, words):
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_names_in_errors(capsys, tmp_path, name):
-    """Models that are refused, because of a node, an attribute, a domain, a type or an input."""
+    """Models are refused because of a node, an attribute, a domain, a type or an input."""
     path = str(tmp_path / "m.onnx")
     broken = [hostile_model(path, name) for _ in range(7)]
     broken[0].graph.node[0].attribute.append(helper.make_attribute(name, name))
@@ -136,7 +136,7 @@ def test_arguments(capsys, tmp_path, monkeypatch, words, name):
 
 
 def test_names_of_files(capsys, tmp_path, monkeypatch):
-    """Of models, inputs and outputs, which exist or do not."""
+    """Names of models, inputs and outputs are shown as text, whether or not the files exist."""
     monkeypatch.chdir(tmp_path)
     for name in filter(lambda name: "/" not in name, HOSTILE.values()):
         save(name, [node("MaxPool", **HALVES)], [value("x", onnx.TensorProto.BFLOAT16)])
@@ -150,7 +150,7 @@ def test_names_of_files(capsys, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_progress_and_warnings_and_tracebacks(capsys, monkeypatch, terminal):
-    """Whatever a node, a package or a bug says."""
+    """Text from a node, a package or a bug is shown as text."""
     for name in HOSTILE.values():
         stream = io.StringIO()
         monkeypatch.setattr(stream, "isatty", lambda: terminal)
@@ -202,7 +202,7 @@ def test_exceptions_of_the_library(name):
 
 def test_what_is_escaped():
     """Everything that repr escapes, in the same way, and nothing else, except for commands of build servers."""
-    special = "\\'\""  # which repr shows in other ways, depending on the text
+    special = "\\'\""  # repr shows these in different ways, depending on the text
     for first in range(0, 0x110000, 0x100):
         text = "".join(chr(code) for code in range(first, first + 0x100) if chr(code) not in special)
         assert printable(text) == repr(text)[1:-1]
@@ -216,7 +216,7 @@ def test_what_is_escaped():
 
 
 def test_plain_names_are_shown_as_they_are(capsys, tmp_path):
-    """In any language."""
+    """Names in any language are shown as they are."""
     path = str(tmp_path / "m.onnx")
     for name in PLAIN:
         hostile_model(path, name)

@@ -71,7 +71,7 @@ def test_the_report_for_bugs(words, monkeypatch):
 
 
 def test_the_report_without_packages_or_metadata():
-    """A package that is not installed is null. Without metadata of onnxpool, as in frozen programs, NumPy is left."""
+    """A package that is not installed is null. Without onnxpool's metadata, as in frozen programs, NumPy is listed."""
     code = """
 import sys
 from importlib import metadata
@@ -129,7 +129,7 @@ def test_other_programs_get_an_import_error(start):
 @pytest.mark.parametrize(("words", "closed"), [("config", ">&-"), ("supported --json", ">&-"), ("config", "2>&-"),
                                                ("config", ">&- 2>&-"), ("run", "2>&-"), ("--help", ">&-")])
 def test_closed_streams_are_not_failures(words, closed):
-    """Nobody reads what is written there."""
+    """Nobody reads a closed stream, so writing to it does not fail."""
     done = subprocess.run(["bash", "-c", f"{sys.executable} -m onnxpool {words} {closed}"], capture_output=True,
                           text=True, timeout=120)
     assert (done.returncode, done.stderr) == (OK, "")
@@ -137,7 +137,7 @@ def test_closed_streams_are_not_failures(words, closed):
 
 @pytest.mark.parametrize("words", ["run --help", "supported", "--version"])
 def test_a_reader_that_has_left(words):
-    """The exit status is the one that shells give such programs."""
+    """The exit status is the one that shells report for such programs."""
     line = f"{sys.executable} -m onnxpool {words} | (exec <&-; sleep 2); exit ${{PIPESTATUS[0]}}"
     # Without a buffer, argparse would notice it, and ignore it.
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -205,7 +205,7 @@ def test_a_short_run_shows_no_progress(tmp_path, ramp, capsys):
 
 
 def test_progress_that_nobody_reads(monkeypatch):
-    """A closed stream does not end the work."""
+    """Closing standard error does not end the work."""
     stream = io.StringIO()
     line = progress.Progress(stream, "reading m.onnx")
     stream.close()

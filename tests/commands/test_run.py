@@ -68,7 +68,7 @@ def test_every_operator_runs_at_the_version_of_the_models_opset(tmp_path, ramp, 
 
 
 def test_the_attributes_are_the_nodes_own(tmp_path, ramp, run):
-    """Defaults that onnx adds from the newest version are neither shown nor refused; JSON has infinity as text."""
+    """Defaults that onnx adds from the newest version are neither shown nor refused. In JSON, infinity is text."""
     path = save(tmp_path / "m.onnx", [node("LpPool", kernel_shape=[2, 2], p=float("inf"))], opset=1)
 
     entry = run(path, ramp)[1]["nodes"][0]
@@ -76,7 +76,7 @@ def test_the_attributes_are_the_nodes_own(tmp_path, ramp, run):
 
 
 def test_other_nodes_run_on_the_reference_evaluator(tmp_path, ramp, run):
-    """Other nodes are computed too, without warnings, and are not in the report; there may be only such nodes."""
+    """Other nodes run too, without warnings, and are not in the report. A model may have only such nodes."""
     path = save(tmp_path / "m.onnx", [node("Neg", "x", "a"), node("MaxPool", "a", "b", **HALVES), node("Neg", "b")])
     outputs, report = run(path, ramp)
 
@@ -236,7 +236,7 @@ def test_check_finds_what_optimisers_of_onnxruntime_refuse(tmp_path, run, capsys
     (1, 1, None, "the whole model on onnxruntime differs by 1, optimised or not"),
 ])
 def test_check_tells_what_optimisers_change(tmp_path, ramp, monkeypatch, capsys, optimised, plain, agrees, text):
-    """Outputs that differ only after optimising are a finding; differences of other nodes are not."""
+    """Outputs that differ only after optimising are a finding. Differences in other nodes are not."""
     class Session(onnxruntime.InferenceSession):
         def __init__(self, model, options, **how):
             super().__init__(model, options, **how)
@@ -278,7 +278,7 @@ def test_check_compares_outputs_of_any_kind(tmp_path, ramp, capsys, nodes, outpu
     ([[1.0]], [[1.0], [2.0]], np.inf), ({"a": 1.0}, {"a": 1.25}, 0.25), ({"a": 1.0}, {"b": 1.0}, np.inf),
     (None, None, 0)])
 def test_differences_of_outputs_of_any_kind(monkeypatch, ours, theirs, difference):
-    """Infinite where they are no numbers, or have other parts."""
+    """Differences are infinite if outputs are not numbers, or consist of different parts."""
     class Session:
         def __init__(self, *given, **options):
             pass
@@ -352,7 +352,7 @@ def test_sums_that_cancel_are_not_taken_for_differences(tmp_path, run):
     ([3], [4], {}, False), ([3], [4], {"atol": 1.0}, True), ([200], [201], {"rtol": 0.5}, False), ([7], [7], {}, True),
 ])
 def test_integers_are_equal_unless_atol_says_so(ours, theirs, options, agree):
-    """Quantised results must be equal; a relative tolerance is only for floats."""
+    """Quantised results must be equal, because a relative tolerance is for floats only."""
     x, ours, theirs = (np.array(values, np.uint8) for values in ([255], ours, theirs))
     assert comparison.node_agrees(x, [ours], [theirs], comparison.Tolerance(**options)) == agree
 
@@ -363,7 +363,7 @@ def test_indices_are_equal_whatever_the_tolerance():
     loose = comparison.Tolerance(1.0, 9.0)
     assert comparison.node_agrees(x, [values, np.array([1000])], [values, np.array([1000])], loose)
     assert not comparison.node_agrees(x, [values, np.array([1000])], [values, np.array([1001])], loose)
-    assert comparison.node_agrees(x, [values, np.array([1000])], [values], loose)  # an output that is left out
+    assert comparison.node_agrees(x, [values, np.array([1000])], [values], loose)  # an omitted output
 
 
 def test_times_are_those_of_warm_calls(tmp_path, ramp, run, monkeypatch):

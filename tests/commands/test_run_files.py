@@ -22,7 +22,7 @@ def test_outputs_are_stored_under_any_name(tmp_path, ramp, run):
 
 
 def test_inputs_in_other_forms(tmp_path, run):
-    """A bfloat16 array, of which a .npy file keeps only the size, and one in the other byte order are accepted."""
+    """bfloat16 arrays, whose .npy files keep only the element size, and foreign byte order are accepted."""
     import ml_dtypes
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool", "x", "y"), node("GlobalMaxPool", "w", "z")],
                 [value("x", BFLOAT16), value("w")], [value("y", BFLOAT16, None), value("z", shape=None)])
@@ -36,7 +36,7 @@ def test_inputs_in_other_forms(tmp_path, run):
 
 
 def test_an_initializer_is_a_default(tmp_path, ramp, run):
-    """An input that has an initializer may be given, but need not be."""
+    """An input that has an initializer may be passed, but need not be."""
     default = helper.make_tensor("x", FLOAT, SHAPE, [2.0] * 16)
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], initializer=[default])
 
@@ -61,7 +61,7 @@ def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
 
 
 def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
-    """Floats are normal, bytes fill their range, other integers are 0; an open batch is 1; seeds reproduce them."""
+    """Floats are normal, bytes fill their range, other integers are 0, and open batches 1. Seeds reproduce inputs."""
     kinds = {"x": (FLOAT, ["N", 2, 40, 40]), "b": (BYTE, [1, 1, 40, 40]), "i": (TensorProto.INT64, [7]),
              "c": (TensorProto.BOOL, [99]), "h": (BFLOAT16, [3, 4])}
     path = save(tmp_path / "m.onnx", [node("Identity", name, f"y_{name}") for name in kinds],
@@ -202,7 +202,7 @@ def test_options_that_make_no_sense(tmp_path, refused, ramp, arguments, line):
 
 
 def test_an_output_that_is_no_array(tmp_path, refused, ramp, capsys):
-    """A sequence among the outputs is shown, and refused only if it should be stored."""
+    """A sequence among the outputs is shown, and refused only if outputs are to be stored."""
     made = helper.make_tensor_sequence_value_info("y", FLOAT, None)
     path = save(tmp_path / "m.onnx", [node("MaxPool", "x", "a", **HALVES), node("SequenceConstruct", "a a")],
                 outputs=[made])

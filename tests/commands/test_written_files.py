@@ -22,7 +22,7 @@ WRITERS = ["run m.onnx --output", "bench m.onnx --tune", "fix m.onnx", f"{EXPLAI
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """An empty folder as the current one, with a model beside it. What is tuned is forgotten after a test."""
+    """An empty current folder, with a model beside it. What was tuned is forgotten after a test."""
     save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)])
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path / "folder")
@@ -69,7 +69,7 @@ def test_an_interrupt_while_a_file_is_written(monkeypatch, error):
 
 @pytest.mark.parametrize("words", WRITERS)
 def test_an_earlier_file_is_replaced(words):
-    """It keeps its permissions, and links that lead to it. A new file has the usual permissions."""
+    """The file keeps its permissions and the links that lead to it. A new file has the usual permissions."""
     with open("earlier", "w") as file:
         file.write("earlier" * 10**5)
     os.chmod("earlier", 0o604)
@@ -88,7 +88,7 @@ def test_an_earlier_file_is_replaced(words):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("words", WRITERS)
 def test_a_pipe_is_written_to(words):
-    """It is not replaced by a file, and neither is a device."""
+    """A pipe is not replaced by a file, and neither is a device."""
     os.mkfifo("pipe")
     found = []
 

@@ -26,7 +26,7 @@ def listed():
 
 
 def relative(path):
-    """The path within the package of a file of the source tree, or of one that the build generated."""
+    """The path within the package of a source file or a generated file."""
     return path.relative_to(Path(onnxpool.__file__).parent if path in GENERATED else PACKAGE)
 
 
@@ -109,7 +109,7 @@ def test_modules_import_only_what_is_below_them():
 
 
 def test_the_map_of_the_source_has_every_folder():
-    """Each package and each folder of the repository, and no other."""
+    """The map lists each package and each folder of the repository, and no others."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Source map")[2].partition("\n## ")[0]
     named = {path.rstrip("/") for path in re.findall(r"`([\w/]+/)`", text)}
     packages = {path.parent.relative_to(ROOT).as_posix() for path in PACKAGE.glob("*/*.py")}

@@ -68,7 +68,7 @@ def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, infinite:
 
 
 def values(code: str, x: Any, k: int) -> Any:
-    """The value of the code of a row."""
+    """The value of a row's code."""
     return np.asarray(eval(code, TOOL["names"](x, k)))
 
 
@@ -86,13 +86,13 @@ def test_the_codes_give_equal_results(task: str) -> None:
             x = image(SHAPES[shape], dtype, bool(seed) and not row.averages, not LOSES_INFINITY.match(row.theirs), seed)
             x = TOOL["masked"](x) if row.skips else x
             y = values(row.ours, x, k)
-            exact = dtype.itemsize < 8 and row.package.accepts("float64")  # some packages know no 16-bit floats
+            exact = dtype.itemsize < 8 and row.package.accepts("float64")  # some packages do not support 16-bit floats
             truth = values(row.theirs, x.astype(np.float64) if exact else x, k)
             assert y.shape == truth.shape
             if not row.averages:
                 assert y.dtype == dtype
                 assert same(y, truth.astype(dtype))
-                known = not (row.skips and name == "bfloat16")  # to nanmax
+                known = not (row.skips and name == "bfloat16")  # nanmax does not support bfloat16
                 assert not known or same(y, values(row.theirs, x, k))
                 continue
             assert y.dtype == (np.float64 if dtype.kind in "biu" and "dtype" not in row.ours else dtype)
@@ -127,7 +127,7 @@ def test_nan_reaches_each_window_that_has_it(task: str) -> None:
 
 
 def test_the_tables_were_read() -> None:
-    """The page has this many rows, and lists the dtypes whose maxima and means are supported."""
+    """The tables have this many rows, and list the dtypes whose maxima and means are supported."""
     assert {title: len(rows) for title, rows in ROWS.items()} == {
         "Downsample": 3, "Block reduce": 10, "Coarsen": 9, "Dilation and erosion": 13, "Box filter": 6,
         "Moving maximum": 12, "Sliding windows": 3, "Whole axes": 4, "Masks": 7}
@@ -148,7 +148,7 @@ def test_the_tables_were_read() -> None:
 
 
 def test_means_whose_sum_overflows() -> None:
-    """They are finite, except in NumPy."""
+    """Such means are finite, except in NumPy."""
     x = np.full(2, 3e38, np.float32)
     with np.errstate(over="ignore"):
         assert np.isinf(x.mean())
@@ -187,7 +187,7 @@ def test_infinities() -> None:
 
 
 def test_nan_left_out() -> None:
-    """Moving windows with `min_count`, and xarray's coarsen, leave NaN out."""
+    """Moving windows with `min_count`, and xarray's coarsen, skip NaN."""
     x = np.array([1.0, np.nan, 2.0, 4.0])
     assert bottleneck.move_max(x, 2, min_count=1).tolist() == [1, 1, 2, 4]
     assert pandas.Series(x).rolling(2, min_periods=1).max().tolist() == [1, 1, 2, 4]

@@ -1,6 +1,6 @@
 """Examples in docs/reference/decisions.md hold, and a test of operators names each decision without an example.
 
-The numbers of most examples are those of cases of the conformance suite, with which tests/onnx/test_decision_files.py
+Most examples have the numbers of conformance cases, with which tests/onnx/test_decision_files.py
 compares the library.
 """
 

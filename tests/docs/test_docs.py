@@ -87,7 +87,7 @@ def test_calls_in_the_tables_of_operators_run() -> None:
 
 @pytest.mark.parametrize("processor", ["zen3", "zen5"])
 def test_the_readme_tells_the_speeds_of_the_race(processor: str) -> None:
-    """The README's table has the single-threaded medians from the pages of results, and their counts of slower rows."""
+    """The README's table has the single-threaded medians and the counts of slower rows from the pages of results."""
     readme, results = ((ROOT / page).read_text() for page in ("README.md", f"benchmarks/results/{processor}.md"))
     name, (names,) = f"Zen {processor[-1]}", re.findall(r"^\| processor \| channels \| (.*) \|$", readme, re.MULTILINE)
     rows = dict(re.findall(rf"^\| {name} \| (first|last) \| (.*) \|$", readme, re.MULTILINE))
@@ -101,7 +101,7 @@ def test_the_readme_tells_the_speeds_of_the_race(processor: str) -> None:
 
 
 def test_the_readme_lists_the_versions_of_operators() -> None:
-    """The operators of ONNX and of com.microsoft, with all of their versions."""
+    """The README lists the operators of ONNX and of com.microsoft, with all of their versions."""
     told = {name: versions for names, versions in re.findall(
         r"^\| ([A-Z]\w+(?:, \w+)*)(?: \(com.microsoft\))? \| ([\d, ]+) \|$", (ROOT / "README.md").read_text(),
         re.MULTILINE)
@@ -111,7 +111,7 @@ def test_the_readme_lists_the_versions_of_operators() -> None:
 
 
 def test_the_readme_tells_the_times_of_arrays() -> None:
-    """They are those of docs/reference/array_peers.md, for float32 on one thread."""
+    """The times are as in docs/reference/array_peers.md, for float32 on one thread."""
     page, rows = (ROOT / "docs" / "reference" / "array_peers.md").read_text(), {}
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -135,7 +135,7 @@ def test_the_readme_tells_the_times_of_arrays() -> None:
 
 
 def test_the_readme_tells_the_results_of_the_conformance_suite() -> None:
-    """They are as in docs/conformance.md, which `tools/run_conformance.py` writes, for the tier `spec`."""
+    """The results are as in docs/conformance.md, which `tools/run_conformance.py` writes, for the tier `spec`."""
     page, readme = ((ROOT / path).read_text() for path in ("docs/conformance.md", "README.md"))
     (cases,) = set(re.findall(r"^\| runtime \| spec \((\d+)\) \|", page, re.MULTILINE))
     assert f"Of {cases} [cases that the specification decides]" in " ".join(readme.split())
@@ -158,7 +158,7 @@ def test_the_index_names_all_pages() -> None:
     listed = re.findall(r"^\| \[[^]]*\]\(([^)]*\.md)\)", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
     pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
     folders = sorted(page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("*/index.md")
-                     if page.parent.name not in ("generated", "project"))  # those of the project are listed themselves
+                     if page.parent.name not in ("generated", "project"))  # listed separately
     assert sorted(["README.md", "index.md", *(page for page in listed if "/" not in page)]) == pages
     assert sorted(page for page in listed if page.endswith("/index.md")) == folders
 

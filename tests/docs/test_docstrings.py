@@ -1,4 +1,4 @@
-"""Docstrings of all public names are complete, by the checker of numpydoc, and agree with the table of versions."""
+"""Docstrings of all public names are complete by numpydoc's checker, and agree with the table of versions."""
 
 import inspect
 import re
@@ -29,13 +29,13 @@ FUNCTIONS = [name for name in operators if name.islower()]
 
 @pytest.mark.parametrize("name", [*PUBLIC, *METHODS, *CALLS])
 def test_docstring_is_complete(name: str) -> None:
-    """The checker of numpydoc finds nothing."""
+    """numpydoc's checker finds nothing."""
     found = validate.validate(f"onnxpool.{name}")["errors"]
     assert [error for error in found if error[0] not in (OF_METHODS if name in (*METHODS, *CALLS) else LEFT_OUT)] == []
 
 
 def test_calls_share_the_text_of_their_parameters() -> None:
-    """Calls of operators, plans and parts describe their parameters after X alike; a share differs in two."""
+    """Calls of operators, plans and parts describe parameters after X in the same words. A share differs in two."""
     entries = {}
     for call in CALLS:
         text = inspect.getdoc(eval(call, vars(onnxpool).copy())) or ""
@@ -50,7 +50,7 @@ def test_calls_share_the_text_of_their_parameters() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_docstring_says_what_the_table_of_versions_has(name: str) -> None:
-    """Versions and dtypes are those of the table, and so is the version since which a parameter exists."""
+    """Versions, dtypes and the version since which a parameter exists agree with the table."""
     text = " ".join(getattr(onnxpool, name).__doc__.split())
     operator = next(known for known in schemas.ALL_SCHEMAS if known.lower() == name.replace("_", ""))
     if operator in schemas.OWN_SCHEMAS:

@@ -34,7 +34,7 @@ Settings = dict[str, Any]
 
 
 def settings_of(seed: int, count: int) -> Iterator[Settings]:
-    """Random settings. Some are refused: by versions, by sizes that do not fit, or because a number is not allowed."""
+    """Random settings. Some are refused, because of the version, of sizes that do not fit, or of a number."""
     draw = random.Random(seed)
     for _ in range(count):
         rank = draw.choice((1, 2, 2, 2, 3))
@@ -60,7 +60,7 @@ def settings_of(seed: int, count: int) -> Iterator[Settings]:
 
 
 def attributes_of(settings: Settings) -> dict[str, Any]:
-    """The attributes of the node: those that differ from their defaults."""
+    """The attributes of the node that differ from their defaults."""
     given = {"kernel_shape": settings["kernel"], "strides": settings["strides"], "pads": settings["pads"],
              "dilations": settings["dilations"], "auto_pad": settings["auto_pad"], "ceil_mode": settings["ceil_mode"]}
     if settings["operator"] == "AveragePool":
@@ -255,19 +255,19 @@ def test_in_chromium(page: Page) -> None:
 
 
 def test_in_node() -> None:
-    """So do its scripts in Node."""
+    """The page's scripts answer as the library does in Node."""
     compare(in_node, 2, FEW)
 
 
 @pytest.mark.slow
 def test_many_in_chromium(page: Page) -> None:
-    """The same for 2,000 settings."""
+    """The page answers 2,000 random settings as the library does."""
     compare(lambda asked: in_browser(page, asked), 3, MANY)
 
 
 @pytest.mark.slow
 def test_many_in_node() -> None:
-    """The same for 2,000 other settings."""
+    """The scripts answer 2,000 other settings as the library does."""
     compare(in_node, 4, MANY)
 
 
@@ -336,7 +336,7 @@ def test_questions_have_answers(page: Page) -> None:
 
 
 def test_links_of_other_pages_show_what_they_name(page: Page) -> None:
-    """The page has the settings of the link; what it does not name has no effect."""
+    """The page has the settings of the link. Settings that the link does not name have no effect."""
     plain = {"dilations": {1}, "pads": {0}, "auto_pad": "NOTSET", "ceil_mode": 0, "count_include_pad": 0}
     pages = [text.read_text(encoding="utf-8") for text in (FOLDER.parent / "concepts").glob("*.md")]
     links = [link for text in pages for link in re.findall(r"\(\.\./explorer/index\.html(#[^)]*)\)", text)]
@@ -357,7 +357,7 @@ def test_links_of_other_pages_show_what_they_name(page: Page) -> None:
     "#sizes=9,9,9&kernel=3,3,3&strides=2,2,2&pads=1,1,1,1,1,1"])
 @pytest.mark.parametrize("width", [320, 390, 768, 1200])
 def test_nothing_is_wider_than_the_screen(page: Page, width: int, link: str) -> None:
-    """From telephones to desktops."""
+    """Nothing is wider than the screen, from telephones to desktops."""
     page.look(width)
     try:
         page.run(f"load({json.dumps(link)})")
@@ -395,7 +395,7 @@ def test_numbers_are_reached_by_keyboard(page: Page) -> None:
         return [document.activeElement.dataset.at, settings.window?.join(), document.activeElement.ariaLabel];
     })"""
     assert page.run(f"{press}('ArrowRight')") == ["0,1", "0,1", "window [0, 1]: 6"]
-    for row in (1, 2, 3, 4, 26):  # the rows between are left out
+    for row in (1, 2, 3, 4, 26):  # the page leaves out the rows between
         assert page.run(f"{press}('ArrowDown')")[:2] == [f"{row},1"] * 2
     assert page.run(f"{press}('ArrowUp')")[0] == "4,1"
     for column in (0, 0):  # the border
@@ -429,7 +429,7 @@ def test_the_page_has_the_colours_of_pictures() -> None:
 
 
 def test_the_page_needs_nothing_else() -> None:
-    """All that it loads lies beside it."""
+    """Everything that the page loads lies beside it."""
     source = (FOLDER / "index.html").read_text(encoding="utf-8")
     loaded = re.findall(r'<(?:script src|link rel="stylesheet" href)="([^"]*)"', source)
     assert sorted(loaded) == sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".js", ".css"))
@@ -443,7 +443,7 @@ LACKING = ("torch-uneven-maximum", "torch-uneven-counted", "torch-uneven-mean", 
 
 
 def test_torch_does_what_the_rows_say() -> None:
-    """Its functions lack what the rows say, and compute all other nodes alike, but for norms with ceil_mode."""
+    """torch's functions lack what the rows say, and agree on all other nodes, except for norms with ceil_mode."""
     pytest.importorskip("torch")
     seen = {True: 0, False: 0, None: 0}
     draw = np.random.default_rng(5)
@@ -462,7 +462,7 @@ def test_torch_does_what_the_rows_say() -> None:
         result = agrees(example, torch_runs(example), (x,))
         expected = None if set(rows) & set(LACKING) else "torch-norm-ceil" not in rows
         if expected is False and result is True:
-            continue  # a window that overhangs may be dropped by chance of its numbers
+            continue  # dropping a window that overhangs may happen not to matter
         assert result == expected, (settings, rows)
         seen[result] += 1
     assert min(seen[True], seen[None]) > 20, seen
@@ -471,7 +471,7 @@ def test_torch_does_what_the_rows_say() -> None:
 @pytest.mark.parametrize(("operator", "counts", "value", "name"), [
     ("MaxPool", 0, -np.inf, "maximum"), ("AveragePool", 1, 0, "counted"), ("AveragePool", 0, 0, "mean")])
 def test_padding_the_input_first(operator: str, counts: int, value: float, name: str) -> None:
-    """What the rows advise gives the results of onnxpool; where there is no advice, it does not."""
+    """Following a row's advice gives onnxpool's results. Where there is no advice, padding first does not help."""
     torch = pytest.importorskip("torch")
     settings = {"operator": operator, "opset": NEWEST, "sizes": [6], "kernel": [3], "strides": [2], "dilations": [1],
                 "auto_pad": "NOTSET", "pads": [1, 0], "ceil_mode": 0, "count_include_pad": counts, "window": None}
@@ -500,7 +500,7 @@ def test_torch_counts_padding_by_default() -> None:
 
 
 def test_keras_does_what_the_rows_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its layers compute the nodes of which no row says that they cannot."""
+    """Keras layers compute all nodes that no row excludes."""
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     pytest.importorskip("jax")
     keras = pytest.importorskip("keras")
@@ -527,4 +527,4 @@ def test_keras_does_what_the_rows_say(monkeypatch: pytest.MonkeyPatch) -> None:
         agreeing += same
         differing += not same
     assert agreeing > 10
-    assert differing > 3  # of those with a row; others are alike because of their sizes
+    assert differing > 3  # settings with a row; others agree because of their sizes

@@ -11,7 +11,7 @@ from looks import faults
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
-OTHERS = (  # pages of the theme, of which only the search is for readers
+OTHERS = (  # pages that the theme adds; readers use only the search
     "genindex", "_static/", "search")
 
 
@@ -39,7 +39,7 @@ def page() -> Iterator[Page]:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_page_is_easy_to_read(site: Path, page: Page, width: int, dark: bool) -> None:
-    """Each page of the site, but those about single names of the API, of which the first few stand for all."""
+    """Each page of the site is easy to read. Of pages about single API names, the first few stand for all."""
     pages = [path for path in sorted(site.rglob("*.html"))
              if not path.relative_to(site).as_posix().startswith((*OTHERS, "generated/api/"))]
     pages += sorted((site / "generated" / "api").glob("*.html"))[:5]

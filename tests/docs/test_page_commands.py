@@ -41,7 +41,7 @@ IDS = [f"{page}: {' '.join(words)}" for page, words in COMMANDS]
 
 
 def script_of(given):
-    """The file that a Python command runs; None if it runs something else."""
+    """The file that a Python command runs, or None if it runs something else."""
     if given[0] == "-m" and given[1].startswith("benchmarks"):
         module = Path(given[1].replace(".", "/"))
         return module / "__main__.py" if (ROOT / module).is_dir() else module.with_suffix(".py")
@@ -62,7 +62,7 @@ def test_commands_name_what_there_is(page, words):
     options = [word.partition("=")[0] for word in given if word.startswith("--")]
     if program == "onnxpool":
         top, commands = arguments.parser()
-        if len(given) == 1:  # the subject of a sentence
+        if len(given) == 1:  # a sentence mentions the program
             assert given[0] in (*commands, *top.known)
         elif given and "COMMAND" not in given:
             assert arguments.read(given)

@@ -27,7 +27,7 @@ def arrays() -> dict[str, Any]:
 
 
 def names_of(title: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What the codes of a package mention."""
+    """The names that a package's codes mention."""
     if title == "Keras":
         os.environ.setdefault("KERAS_BACKEND", "jax")
     package = pytest.importorskip(PACKAGES[title])

@@ -1,4 +1,4 @@
-"""examples/pyramid.py: exact levels that others read, in bounded memory, and no file made twice after a kill."""
+"""examples/pyramid.py: levels are exact, others read them, memory is bounded, and a killed run continues."""
 
 import os
 import random
@@ -22,7 +22,7 @@ with warnings.catch_warnings(action="ignore"):  # ome-zarr makes an object of a 
 import pyramid as example  # noqa: E402
 
 OPTIONS = ["--axes", "zyx", "--factors", "2", "8", "--chunks", "128"]
-LIMIT, LARGE = 384, (256, 1024, 1024)  # MiB of a process, whose libraries take 252; a volume of 512 MiB
+LIMIT, LARGE = 384, (256, 1024, 1024)  # MiB for a process, of which libraries take 252; a volume of 512 MiB
 EXACT: dict[str, Any] = {"mean": lambda block: round(Fraction(sum(block.ravel().tolist()), block.size)),
                          "max": np.max, "min": np.min}
 
@@ -59,7 +59,7 @@ def exact(x: np.ndarray, factors: tuple[int, ...], method: str) -> np.ndarray:
 @pytest.mark.parametrize("version", [None, 2, 3])
 def test_levels_are_exact(shape: Any, axes: str, factors: Any, dtype: str, method: str, chunks: Any, shards: Any,
                           version: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They have the elements of an independent computation, whatever file holds the source."""
+    """Levels equal an independent computation, whatever file holds the source."""
     monkeypatch.setattr(example, "BOX", 2048)
     x = (np.random.default_rng(1).standard_normal(shape) * 2000).astype(dtype)
     source = saved(x, tmp_path / "x", version and tuple(-(-n // 2) for n in shape), version or 3)
@@ -92,7 +92,7 @@ def test_others_read_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
 @pytest.mark.parametrize("chunks", [pytest.param(None, marks=pytest.mark.slow), (4, 512, 512)])
 def test_memory_is_bounded_and_a_killed_run_continues(chunks: tuple[int, ...] | None, tmp_path: Path) -> None:
-    """A volume larger than what the process may allocate: files that a kill left are whole, and not made again."""
+    """The volume exceeds what the process may allocate. Files that a killed run left are whole, and not made again."""
     import resource
 
     source, target, partial = tmp_path / "x.npy", tmp_path / "y.zarr", tmp_path / "y.zarr.partial"
@@ -130,7 +130,7 @@ def test_memory_is_bounded_and_a_killed_run_continues(chunks: tuple[int, ...] | 
 
 
 def test_refusals(tmp_path: Path) -> None:
-    """Names that are taken, other arguments, a changed source and values that fit no axes; nothing is lost."""
+    """Names in use, other arguments, a changed source and values that fit no axes are refused, and nothing is lost."""
     source, target = saved(np.arange(30, dtype=np.uint8).reshape(5, 6), tmp_path / "x", (2, 3)), tmp_path / "y"
     for axes, factors, options in (("zyx", [(2, 2)], {}), ("yx", [(2, 2, 2)], {}), ("yx", [(2, 2)], {"scale": [1.0]})):
         with pytest.raises(ValueError, match="must have one value for each of the axes"):

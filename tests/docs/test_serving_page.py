@@ -14,7 +14,7 @@ FILES = sorted(path for path in SERVING.rglob("*") if path.suffix in (".py", ".p
 
 
 def test_the_pages_show_each_file() -> None:
-    """The blocks of code are the files, letter by letter, and each file of Python compiles."""
+    """The code blocks are the files, letter by letter, and each Python file compiles."""
     blocks = [block for language, block in re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
               if not block.startswith(("$ ", "pip "))]
     texts = [path.read_text(encoding="utf-8") for path in FILES]
@@ -39,7 +39,7 @@ def test_the_configuration_is_one_of_triton() -> None:
     found = importlib.util.find_spec("tritonclient")
     if found is None or found.origin is None:
         pytest.skip("needs tritonclient")
-    # The package of this module needs grpc, which it does not need itself.
+    # The module's package needs grpc, but the module itself does not.
     place = Path(found.origin).parent / "grpc" / "model_config_pb2.py"
     spec = importlib.util.spec_from_file_location("model_config_pb2", place)
     assert spec is not None

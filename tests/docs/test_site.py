@@ -97,7 +97,7 @@ def test_the_page_about_the_command_line_has_every_option(pages: dict[str, str])
 
 
 def test_the_api_page_has_every_public_name(pages: dict[str, str]) -> None:
-    """All public names of the package are listed."""
+    """The page lists all public names of the package."""
     listed = re.findall(r"^   onnxpool\.(\w+)$", pages["api.rst"], re.MULTILINE)
     assert sorted(listed) == sorted(name for name in onnxpool.__all__ if name != "__version__")
 
@@ -118,7 +118,7 @@ def test_the_api_page_has_every_public_name(pages: dict[str, str]) -> None:
     ("[a](../benchmarks/results/asv)", '<a href="../benchmarks/index.html">a</a>'),
 ])
 def test_links_of_pages_are_those_of_the_site(written: str, expected: str) -> None:
-    """Links lead to pages of the site where there are any, otherwise to the repository; others stay."""
+    """Links to files lead to pages of the site if there are any, and otherwise to the repository. Other links stay."""
     links = module("links")
     page = links.DOCS / "project" / "contributing.md"
     assert links.resolved(written.replace("HOME", links.HOME), links.DOCS, page) == expected.replace("HOME", links.HOME)

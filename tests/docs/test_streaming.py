@@ -31,7 +31,7 @@ def run(source: Path, target: Path, *options: str) -> "subprocess.CompletedProce
 
 
 def test_a_file_larger_than_memory_is_pooled(source: Path, tmp_path: Path) -> None:
-    """The result is that of the whole array."""
+    """The result equals the result for the whole array."""
     done = run(source, tmp_path / "y.npy", "--kernel", "3", "5", "--strides", "2", "4", "--axes", "0", "2")
     assert done.returncode == 0, done.stderr
     x = np.load(source, mmap_mode="r")

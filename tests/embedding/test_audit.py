@@ -35,7 +35,7 @@ def test_import_touches_what_is_documented_and_calls_nothing() -> None:
 
 
 def test_wisdom_is_a_file_more(tmp_path: Path) -> None:
-    """ONNXPOOL_WISDOM adds its file and that of the processor, and nothing else."""
+    """ONNXPOOL_WISDOM adds its file and the file that names the processor, and nothing else."""
     file = tmp_path / "wisdom.json"
     file.write_text(program("import json, onnxpool; print(json.dumps(onnxpool.wisdom()))"))
     found = touched(ONNXPOOL_WISDOM=str(file))
@@ -95,5 +95,5 @@ print(onnxpool.wisdom()["processor"])
 
 
 def test_no_program_is_run_to_name_the_processor() -> None:
-    """Where /proc/cpuinfo is missing or says too little, the processor has the name of its architecture."""
+    """If /proc/cpuinfo is missing or says too little, the name of the architecture stands for the processor."""
     assert program(NO_PROGRAM) == platform.machine()

@@ -17,9 +17,9 @@ with_threads = pytest.mark.skipif(not about.config()["openmp"], reason="built wi
 counted = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted in /proc")
 SIZES = [2, 3, 6, 8, 64, 255, 256]
 WORK, WAIT = 0.001, 0.050  # seconds of a call whose worker is late
-APART = 0.005  # seconds between calls for which the bound is promised
+APART = 0.005  # minimum seconds between calls for which the bound is promised
 LATER = [0.032 * i for i in range(9)] + [0.25 * i for i in range(2, 9)]  # seconds of work before a wait
-RISE, BRIEFLY, MOMENT = 0.032, 1.0, 0.000_25  # seconds: the first two as in team.h, and the least wait that counts
+RISE, BRIEFLY, MOMENT = 0.032, 1.0, 0.000_25  # seconds: the first two as in team.h, and the shortest wait that counts
 
 PROGRAM = """
 import os, time
@@ -33,14 +33,14 @@ before = threads()
 
 
 def run(program: str) -> list[str]:
-    """The output of a program in a process of its own, whose teams nothing else has limited."""
+    """The output of a program in a new process, in which nothing else has limited teams."""
     done = subprocess.run([sys.executable, "-c", PROGRAM + program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
 
 class Machine:
-    """Calls that ask for some threads on a made-up clock. A function of their number and the time says who is late."""
+    """Calls that ask for some threads, on a made-up clock. A function of the thread count and time says who is late."""
 
     def __init__(self, wanted: int, late: Callable[[int, float], bool]) -> None:
         self.wanted, self.late, self.ceiling = wanted, late, team.Ceiling()
@@ -65,13 +65,13 @@ class Machine:
 
 
 def state_of(ceiling: Any, wanted: int, ended: float) -> tuple[int, float]:
-    """All that matters after a wait that has just ended: the size of teams, and the length of the pause."""
+    """Everything that matters after a wait that has just ended: the size of teams, and the length of the pause."""
     return ceiling.threads(wanted, ended), round(ceiling.until - ended, 3)
 
 
 @pytest.mark.parametrize("wanted", SIZES)
 def test_each_late_worker_halves_the_team(wanted: int) -> None:
-    """Down to a single thread. Smaller teams stay as they are."""
+    """Late workers halve teams down to a single thread. Smaller teams stay as they are."""
     ceiling, time, size = team.Ceiling(), 10.0, wanted
     while size > 1:
         assert [ceiling.threads(n, time) for n in (1, size, wanted)] == [1, size, size]
@@ -96,7 +96,7 @@ def test_teams_double_until_they_are_whole_again(wanted: int) -> None:
 
 @pytest.mark.parametrize(("wanted", "free"), [(64, 63), (64, 40), (64, 16), (256, 100), (8, 5), (2, 1), (3, 2)])
 def test_teams_are_as_large_as_free_cores_allow(wanted: int, free: int) -> None:
-    """If larger teams are always late, nearly all calls have the largest half, quarter and so on that is not."""
+    """If larger teams are always late, nearly all calls get the largest half, quarter and so on that is not late."""
     machine = Machine(wanted, lambda threads, time: threads > free)
     machine.run(20_000)
     fits = wanted
@@ -109,7 +109,7 @@ def test_teams_are_as_large_as_free_cores_allow(wanted: int, free: int) -> None:
 @pytest.mark.parametrize("wanted", SIZES)
 @pytest.mark.parametrize("seed", range(5))
 def test_few_calls_wait_if_workers_are_late_at_random(wanted: int, seed: int) -> None:
-    """Fewer than one call in a hundred, with any probability for teams that fit the free cores, and for others."""
+    """Fewer than one call in a hundred waits, with any probability for teams that fit the free cores, and others."""
     rng = random.Random(f"{wanted} {seed}")
     free, fits, others = rng.randint(1, wanted), rng.choice([0, 0.001, 0.01, 0.03]), rng.choice([0.01, 0.05, 0.3, 1])
     machine = Machine(wanted, lambda threads, time: rng.random() < (others if threads > free else fits))
@@ -119,7 +119,7 @@ def test_few_calls_wait_if_workers_are_late_at_random(wanted: int, seed: int) ->
 
 @pytest.mark.parametrize("wanted", [2, 64])
 def test_few_calls_wait_next_to_periodic_work(wanted: int) -> None:
-    """Fewer than one in a hundred, whatever the period in which something else takes all other cores."""
+    """Fewer than one call in a hundred waits, whatever the period in which something else takes all other cores."""
     for period in range(50, 3000, 59):
         for taken in (10, 100, 400):
             machine = Machine(wanted, lambda threads, time, p=period, t=taken: 1000 * time % p < t)  # type: ignore[misc]
@@ -161,14 +161,14 @@ def test_no_order_of_waits_exceeds_the_bound(wanted: int) -> None:
 
 @pytest.mark.parametrize(("worked", "waited"), [(0.001, 0.001), (0.050, 0.040), (0.0, 0.0001)])
 def test_a_wait_that_is_no_longer_than_the_work_limits_nothing(worked: float, waited: float) -> None:
-    """Nor does a wait of less than a fifth of a millisecond."""
+    """Neither does a wait of less than a fifth of a millisecond."""
     ceiling = team.Ceiling()
     ceiling.note(64, worked, waited, 10.0)
     assert ceiling.threads(64, 10.0) == 64
 
 
 def test_a_pause_grows_with_each_wait_and_is_bounded() -> None:
-    """32 ms at first, 4 times as long after each further wait, at most 4.096 s."""
+    """A pause takes 32 ms at first, 4 times as long after each further wait, and at most 4.096 s."""
     ceiling, time = team.Ceiling(), 10.0
     for pause in (0.032, 0.128, 0.512, 2.048, 4.096, 4.096):
         ceiling.note(2, WORK, WAIT, time)
@@ -246,7 +246,7 @@ thread.join()
 
 @with_threads
 def test_the_next_owner_of_workers_goes_on_where_the_last_one_stopped() -> None:
-    """Servers whose request threads come and go do not wait again in each of them."""
+    """Servers whose request threads come and go do not wait again in each new thread."""
     assert run("""
 import threading
 def first():
@@ -339,7 +339,7 @@ def test_pauses_can_be_forbidden() -> None:
 
 @with_threads
 def test_a_wait_for_a_longer_region_pauses_nothing() -> None:
-    """Regions of an image are not equal tasks: one thread may have worked all the time that another one waited."""
+    """Regions of an image are not equal tasks. One thread may work for as long as another waits."""
     assert float(run("""
 image = np.zeros((1, 64, 256, 256), np.float32)
 regions, images = np.array([[0, 0, 80, 80], [0, 0, 250, 250]], np.float32), np.zeros(2, np.int64)

@@ -42,7 +42,7 @@ def grown(call: str, calls: int) -> tuple[float, int]:
 
 
 def test_distinct_attributes_do_not_add_up():
-    """40,000 of them take no more memory than those in the cache, even if nobody collects garbage."""
+    """40,000 operators take no more memory than the cached ones, even without garbage collection."""
     mebibytes, collected = grown(
         "onnxpool.max_pool(np.zeros((1, 1, 4, 4), np.float32), 2, strides=1 + i)", 40_001)
     assert mebibytes < 16
@@ -56,7 +56,7 @@ def test_distinct_shapes_do_not_add_up():
 
 
 def test_full_caches_of_the_most_axes_are_small():
-    """A plan, and also its pool, grows with the number of axes; no attribute makes it larger."""
+    """Plans and pools grow with the number of axes, but no attribute makes them larger."""
     mebibytes, _ = grown(
         "onnxpool.average_pool(np.ones((2, 2) + (1,) * 62, np.float32), 2, pads=[0] * 62 + [1] * 62, "
         "strides=[1] * 61 + [1 + i])", 1_100)
@@ -64,7 +64,7 @@ def test_full_caches_of_the_most_axes_are_small():
 
 
 def test_padding_is_not_remembered():
-    """Nor is padding computed for each window."""
+    """Padding is neither stored nor computed for each window."""
     mebibytes, _ = grown(
         "onnxpool.MaxPool(kernel_shape=2, pads=2**25 - i).plan((1, 1, 8), 'f4')", 1_100)
     assert mebibytes < 16
@@ -114,7 +114,7 @@ def test_output_shape_makes_no_plan(operator):
 @pytest.mark.smoke
 @pytest.mark.parametrize("sizes", [(1.0, 1, 4), (True, 1, 4), ("1", 1, 4), ([1], 1, 4), (-1, 1, 4)])
 def test_a_plan_made_before_does_not_let_a_bad_shape_pass(sizes):
-    """Although they equal 1.0 and True."""
+    """Shapes with 1.0 or True are refused although these equal 1."""
     operator = onnxpool.MaxPool(kernel_shape=2)
     operator.plan((1, 1, 4), "float32")
     for ask in (operator.output_shape, lambda shape: operator.plan(shape, "float32")):

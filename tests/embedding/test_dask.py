@@ -50,7 +50,7 @@ def random_chunks(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tup
 
 
 def differs(y: Any, truth: Any) -> bool:
-    """Whether a result has different bits; every NaN is as good as another."""
+    """Whether results have different bits, where all NaNs count as equal."""
     got = y if isinstance(y, tuple) else (y,)
     return any(a.dtype != b.dtype or not np.array_equal(cases_axes.bits(a), cases_axes.bits(b))
                for a, b in zip(got, truth if isinstance(truth, tuple) else (truth,), strict=True))
@@ -96,7 +96,7 @@ def check_whole(seed: int) -> None:
 @pytest.mark.smoke
 @pytest.mark.parametrize("check", [check_windows, check_whole])
 def test_chunks_do_not_change_results(check: Any) -> None:
-    """100 random chunkings."""
+    """100 random chunkings give the same results."""
     for seed in range(1, 51):
         check(seed)
 
@@ -146,7 +146,7 @@ GEOMETRIES: list[tuple[dict[str, Any], tuple[tuple[int, ...], ...]]] = [
 @pytest.mark.smoke
 @pytest.mark.parametrize(("given", "chunks"), GEOMETRIES)
 def test_tasks_take_the_chunks_that_they_need_and_no_others(given: dict[str, Any], chunks: Any) -> None:
-    """Those that the slices of the part touch."""
+    """A task takes the chunks that the slices of its part touch."""
     x = da.zeros(tuple(map(sum, chunks)), dtype=np.float32, chunks=chunks)
     y = pools.max_pool(x, **given, axes=(0, 1))
     plan = onnxpool.MaxPool(**given, axes=(0, 1)).plan(x.shape, x.dtype)
@@ -161,7 +161,7 @@ def test_tasks_take_the_chunks_that_they_need_and_no_others(given: dict[str, Any
 
 @pytest.mark.parametrize(("given", "chunks"), GEOMETRIES)
 def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -> None:
-    """Tasks, pools, the bytes that they read, and halos."""
+    """The model counts tasks, pools, the bytes that they read, and halos."""
     x = da.zeros((*map(sum, chunks), 5), dtype=np.float32, chunks=(*chunks, (2, 3)))
     y = pools.average_pool(x, **{name: value for name, value in given.items() if name != "dilations"},
                            dilations=given.get("dilations"), axes=(0, 1))
@@ -191,7 +191,7 @@ def test_the_model_counts_what_graphs_hold(given: dict[str, Any], chunks: Any) -
 
 @pytest.mark.parametrize("n", [1, 16, 17, 300])
 def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
-    """Partial results, merges, results."""
+    """The model counts partial results, merges and results."""
     x = da.zeros((3, 2 * n, 4), chunks=(1, 2, 4))
     y = pools.global_max_pool(x, axes=(1, 2))
     wanted = count_global(x.chunks, (1, 2)) if n > 1 else 3
@@ -240,7 +240,7 @@ def test_chunks_of_equal_geometry_share_a_plan(pool: Any, most: int, monkeypatch
 
 
 def sent(graph: dict[Any, Any]) -> dict[Any, Any]:
-    """A graph as other processes get it, where each task arrives by itself."""
+    """A graph as other processes get it, in which each task arrives on its own."""
     return {key: pickle.loads(pickle.dumps(task)) for key, task in graph.items()}
 
 
@@ -276,7 +276,7 @@ def test_chunks_of_equal_geometry_are_cut_once(pool: Any, most: int, way: str, m
     else:
         y.compute(scheduler=way)
     assert 1 <= len(set(resolved)) <= most
-    assert len(resolved) <= most * (4 if way == "threads" else 1)  # threads may resolve one at the same time
+    assert len(resolved) <= most * (4 if way == "threads" else 1)  # threads may resolve the same one at the same time
 
 
 @pytest.mark.parametrize(("chunks", "most"), [(10, 1), (((30, 40, 50), (60, 60)), 3), (((7, 113), (40,) * 3), 2)])
@@ -314,7 +314,7 @@ def test_nothing_is_computed_before_the_result_is() -> None:
     g = pools.global_average_pool(x, axes=(0, 1))
     assert made == []
     computed(y)
-    assert len(made) == 4  # those under the first windows
+    assert len(made) == 4  # the chunks under the first windows
     computed(g)
     assert len(made) == 4 + 36
 
@@ -343,7 +343,7 @@ def test_chunks_of_the_result_follow_those_of_the_input() -> None:
 @pytest.mark.parametrize("kind", ["mean", "norm", "small norm", "max"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sums_of_chunks_are_within_the_bound(kind: str, dtype: str) -> None:
-    """The bound of `Plan.combine`, with 16 more shares."""
+    """Sums differ by at most the bound of `Plan.combine`, for 16 more shares."""
     x = np.random.default_rng(0).standard_normal((3, 90, 80)).astype(dtype)
     d = da.from_array(x, chunks=(2, 7, 9))
     given: dict[str, Any] = {"axes": (1, 2), "keepdims": False}

@@ -1,4 +1,4 @@
-"""Tensors of other frameworks are read in place, kept alive by their arrays, and deleted once; errors are ours."""
+"""Tensors of other frameworks are read in place, kept alive by arrays, and deleted once. Errors are onnxpool's."""
 
 import enum
 import gc
@@ -227,7 +227,7 @@ def test_what_no_array_can_be_is_refused(changed: Any, error: type[Exception], m
 
 
 def test_a_later_major_version_is_refused() -> None:
-    """A tensor of a DLPack version that may have another structure is not read; one of a later minor version is."""
+    """Tensors of a later major version, which may differ in structure, are not read. Later minor versions are."""
     x = some()
     producer = Producer(x, version=(2, 0), data=None, ndim=-7)
     with pytest.raises(onnxpool.PoolError, match=r"of DLPack 2\.0, but only 1\.x"):
@@ -299,7 +299,7 @@ def test_what_is_no_device_is_refused(device: Any) -> None:
 
 @pytest.mark.parametrize("kind", [2**70, -(2**70), -1, 2**31])
 def test_types_of_devices_may_be_any_integer(kind: int) -> None:
-    """Integers that are no known type of device are refused as such, whatever their size."""
+    """Integers that are not a known device type are refused as such, whatever their size."""
     producer = Producer(some())
     producer.device = (kind, 0)
     with pytest.raises(onnxpool.PoolTypeError, match=rf"is on device type \({kind}\)"):
@@ -318,7 +318,7 @@ def test_devices_may_be_enumerations() -> None:
 @pytest.mark.parametrize("error", [RuntimeError("lost"), TypeError("lost"), IndexError("lost"), AttributeError("lost")])
 @pytest.mark.parametrize("method", ["__dlpack_device__", "__dlpack__"])
 def test_methods_that_raise_are_named(method: str, error: Exception) -> None:
-    """An error of a producer that the protocol does not define is chained to one that says where it comes from."""
+    """A producer's error that the protocol does not define is chained to an error that says where it comes from."""
 
     def fail(self: Any, **given: Any) -> Any:
         raise error
@@ -331,7 +331,7 @@ def test_methods_that_raise_are_named(method: str, error: Exception) -> None:
 
 @pytest.mark.parametrize("method", ["__dlpack_device__", "__dlpack__"])
 def test_methods_that_cannot_be_looked_up_are_missing(method: str) -> None:
-    """A property that raises is the same as a missing method, and so is a method that is None."""
+    """A property that raises counts as a missing method, and so does a method that is None."""
 
     def fail(self: Any) -> Any:
         raise RuntimeError

@@ -53,8 +53,8 @@ def test_many_threads(turns: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name in dir(scenarios_threads) if name.startswith("share_")])
 def test_threads_share(name: str) -> None:
-    """Threads that use the same object at once, while some of them change what it remembers, get right results."""
-    scenario("threads", name, PYTHONMALLOC="debug")  # which overwrites memory that is freed too early
+    """Threads get right results from an object that they share, even while some of them change its caches."""
+    scenario("threads", name, PYTHONMALLOC="debug")  # overwrites freed memory
 
 
 def test_many_callers_few_threads() -> None:
@@ -126,7 +126,7 @@ def test_float_state(name: str) -> None:
 @pytest.mark.parametrize("order", ["before", "after"])
 @pytest.mark.parametrize("runtime", ["onnxruntime", "torch"])
 def test_other_runtimes(runtime: str, order: str) -> None:
-    """Other runtimes with threads of their own, imported before or after, work alongside."""
+    """Other runtimes with their own threads work alongside, imported before or after."""
     if importlib.util.find_spec(runtime) is None:
         pytest.skip(f"{runtime} is not installed")
     first = f"import {runtime}; " if order == "before" else ""

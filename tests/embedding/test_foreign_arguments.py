@@ -30,7 +30,7 @@ class Doubled(onnxpool.MaxPool):
 
 
 def test_a_subclass_is_an_operator_of_its_own():
-    """It has the rows of its base in the table, and replaces nothing."""
+    """A subclass has the rows of its base in the table, and replaces nothing."""
     for cls in (MaxPool, Doubled):
         operator = cls(kernel_shape=2)
         assert operator.label == "MaxPool-22"
@@ -81,7 +81,7 @@ def test_a_value_that_no_version_takes_names_none():
     {"kernel_shape": [2] * 10**6}, {"kernel_shape": np.full(10**6, 2)}, {"kernel_shape": 2, "pads": [0] * 200},
 ])
 def test_lists_longer_than_any_array_has_axes_are_refused(attributes):
-    """Such numbers are neither stored nor printed."""
+    """The numbers of such lists are neither stored nor printed."""
     tracemalloc.start()
     try:
         with pytest.raises(PoolError, match=r"has .* values, but no array has more than 64 axes"):
@@ -234,7 +234,7 @@ class Elsewhere:
 
 @pytest.mark.parametrize("method", ["cpu", "get"])
 def test_the_way_out_is_right_for_other_devices(method):
-    """Such as those of torch and of CuPy."""
+    """The suggested expression is right for other devices, such as in torch and CuPy."""
     x = Elsewhere(method)
     way = ways(lambda x: onnxpool.max_pool(x, 2), x)
     assert way == f"onnxpool.from_dlpack(x.{method}())"
@@ -389,7 +389,7 @@ def converting(convert):
 
 
 def test_a_mask_is_not_lost_by_a_conversion() -> None:
-    """A masked array or matrix that an object converts itself to is refused like one that is given."""
+    """If an object converts itself to a masked array or matrix, it is refused like one that is passed directly."""
     masked = np.ma.masked_less(np.ones((1, 1, 4, 4)), 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PendingDeprecationWarning)

@@ -1,4 +1,4 @@
-"""Importing the library: the modules that it loads, those that the first plan loads, and forks in between."""
+"""Importing the library: the modules that it loads, the modules that the first plan loads, and forks in between."""
 
 import os
 import re
@@ -32,7 +32,7 @@ print(*sorted(set(sys.modules) - before))
 
 
 def test_import_loads_what_a_first_call_needs_and_no_more() -> None:
-    """So that the first call of a server takes no longer than others. Modules of rare plans and names come later."""
+    """A server's first call takes no longer than others. Modules for rare plans and names are loaded later."""
     imported, called = (set(program(text).split()) for text in (AFTER_IMPORT, AFTER_A_CALL))
     assert imported == called
     assert {"onnxpool.kernels", "onnxpool.planning.kinds"} <= imported
@@ -45,7 +45,7 @@ def test_import_loads_what_a_first_call_needs_and_no_more() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\t\n "])
 def test_empty_variables_are_not_set(text: str) -> None:
-    """As in other programs, whose users empty a variable in order to unset it."""
+    """Empty variables count as unset, as in other programs."""
     names = ("ONNXPOOL_ISA", "ONNXPOOL_NUM_THREADS", "ONNXPOOL_WISDOM", "ONNXPOOL_MAX_OUTPUT_BYTES",
              "ONNXPOOL_MAX_WORK")
     read = {name for file in Path(onnxpool.__file__).parent.rglob("*.py")
@@ -60,7 +60,7 @@ def test_empty_variables_are_not_set(text: str) -> None:
 
 
 def test_the_name_of_an_instruction_set_may_have_spaces_around_it() -> None:
-    """As numbers of threads may."""
+    """The name of an instruction set may have spaces around it, like a number of threads."""
     isa = onnxpool.kernels.isa
     assert launch("-c", "import onnxpool; print(onnxpool.kernels.isa)", ONNXPOOL_ISA=f" {isa} ").stdout == f"{isa}\n"
 

@@ -43,7 +43,7 @@ def _no_limits():
 
 
 def refusal(run, name):
-    """The number that a call needs, as its refusal says, which names the operator and the limit."""
+    """The number that a call needs, according to its refusal, which also names the operator and the limit."""
     with pytest.raises(PoolError, match=rf"more than {name}=\d+; .* or raise the limit$") as caught:
         run()
     assert caught.value.attribute == name
@@ -114,7 +114,7 @@ def test_work_of_absurd_attributes_is_counted_at_once():
 
 @pytest.mark.parametrize("sampling_ratio", [0, 50])
 def test_samples_that_data_determines_are_work(sampling_ratio):
-    """Regions of RoiAlign have as many samples as their sides say."""
+    """RoiAlign's regions have as many samples as their sides demand."""
     rois = np.array([[0, 0, 99.5, 49.5]] * 3, np.float32)
     call = (X, rois, np.zeros(3, np.int64)), {"sampling_ratio": sampling_ratio, "output_height": 1, "output_width": 2}
     op = onnxpool.RoiAlign(**call[1])
@@ -175,7 +175,7 @@ def test_an_array_of_another_shape_is_judged_by_its_own_plan():
 
 
 def test_parts_are_calls_of_their_own():
-    """Tiles compute a result that exceeds a limit."""
+    """Tiles can compute a result that exceeds a limit, because each part is a call of its own."""
     plan = onnxpool.MaxPool(kernel_shape=3, return_indices=True).plan(X.shape, X.dtype)
     x = np.random.default_rng(0).standard_normal(X.shape, np.float32)
     y, indices = plan(x)
@@ -197,7 +197,7 @@ def test_chunks_of_dask_are_calls_of_their_own():
     import onnxpool.dask as pool_da
 
     y = pool_da.max_pool(dask.zeros((40, 40), chunks=10), 2, axes=(0, 1))
-    with onnxpool.limits(max_output_bytes=10 * 10 * 8):  # of no effect on the threads of the scheduler
+    with onnxpool.limits(max_output_bytes=10 * 10 * 8):  # has no effect on the scheduler's threads
         y.compute()
     onnxpool.set_limits(max_output_bytes=10 * 10 * 8)
     y.compute()
@@ -221,7 +221,7 @@ def test_handles_are_made_within_limits():
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_models_obey_limits(operator):
-    """On onnx's reference evaluator, on the backend, and in sessions of onnxruntime."""
+    """Limits hold on onnx's reference evaluator, on the backend, and in onnxruntime sessions."""
     given = inputs(operator)
     attributes = build(operator).attributes
     proto = node_model(operator, given, attributes, opset=19, domain=domain_of(operator))
@@ -328,7 +328,7 @@ def test_the_environment_sets_limits_that_nothing_loosens():
 @pytest.mark.parametrize("value", ["0", "-1", "1e9", "many", str(2**63), "9" * 5000, "1.5", "\u0661"])
 @pytest.mark.parametrize("name", ["ONNXPOOL_MAX_OUTPUT_BYTES", "ONNXPOOL_MAX_WORK"])
 def test_a_variable_that_is_no_limit_is_refused(name, value):
-    """It was meant to be one, so importing must not go on without it."""
+    """The variable was meant to set a limit, so importing must not go on without it."""
     done = launch("-c", "import onnxpool", **{name: value})
     assert done.returncode != 0
     assert f"ImportError: {name}={value!r} is not a limit; pass a whole number" in done.stderr

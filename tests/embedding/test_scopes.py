@@ -89,7 +89,7 @@ def test_the_tightest_limit_holds_whatever_the_order() -> None:
 
 @BOTH
 def test_threads_share_a_scope(name: str) -> None:
-    """Threads that are in blocks of the same object at the same time do not see each other's."""
+    """Threads in blocks of the same object at the same time do not see each other's settings."""
     scope, inside, seen = SCOPES[name](), threading.Barrier(4), []
 
     def work(enters: bool) -> None:
@@ -116,7 +116,7 @@ def test_threads_share_a_scope(name: str) -> None:
 
 @BOTH
 def test_tasks_share_a_scope(name: str) -> None:
-    """Tasks in blocks of the same object, whose blocks end in another order than they began, keep theirs apart."""
+    """Tasks in blocks of the same object keep their settings apart, in whatever order blocks end."""
     scope = SCOPES[name]()
 
     async def work(steps: int) -> None:

@@ -55,7 +55,7 @@ def means(x: NDArray[np.float32]) -> NDArray[Any]:
 
 @pytest.mark.parametrize("shape", [(1, 1, 3, 3), (2, 3, 16, 17), (1, 64, 40, 40), (5, 1, 3, 9), (2, 2, 9, 4)])
 def test_the_answer_is_that_of_a_direct_call(server: Server, shape: tuple[int, ...]) -> None:
-    """It has the bits of a call of onnxpool, and the values of a computation by NumPy."""
+    """The answer has the bits of a direct call of onnxpool, and the values that NumPy computes."""
     x = images(len(shape), *shape)
     y = server.pooled(x)
     direct = onnxpool.average_pool(x, 3, strides=2)
@@ -72,7 +72,7 @@ def test_an_image_that_is_too_small_is_refused(server: Server) -> None:
 
 
 def test_more_work_than_the_limit_is_refused(server: Server) -> None:
-    """An array of more than a million windows needs more than the limit on work, and one below is answered."""
+    """An array with more than a million windows exceeds the limit on work. An array with fewer is answered."""
     answer = server.pool(np.zeros((1, 4, 1003, 1003), np.float32))
     assert answer.status == 400
     assert "more than max_work=10000000" in answer.text
@@ -87,7 +87,7 @@ def test_more_work_than_the_limit_is_refused(server: Server) -> None:
     '{"inputs": ',
 ], ids=["shape", "rank", "nothing", "words", "incomplete"])
 def test_malformed_requests_are_errors_of_the_client(server: Server, body: str) -> None:
-    """They are refused, and the next request is answered."""
+    """Malformed requests are refused, and the next request is answered."""
     answer = server.post(body)
     if server.framework is FRAMEWORKS["triton"] and "parse" in answer.text:
         assert answer.status == 500  # Triton says so itself

@@ -1,4 +1,4 @@
-"""Pools of labelled arrays: values are those of NumPy functions, and labels those of the elements of each window."""
+"""Pools of labelled arrays: values equal those of NumPy functions, and labels belong to the elements of each window."""
 
 import math
 import re
@@ -31,7 +31,7 @@ def taps(size: int, kernel: int, stride: int = 1, dilation: int = 1, pads: tuple
 
 
 def by_windows(values: Array, windows: dict[int, list[list[int]]], function: Any, dtype: Any = None) -> Array:
-    """A function of the elements of each window, one by one; None is the value without elements."""
+    """A function of each window's elements, one by one. None is the value without elements."""
     shape = [len(windows[axis]) if axis in windows else size for axis, size in enumerate(values.shape)]
     y = np.empty(shape, dtype or object)
     for place in np.ndindex(*shape):
@@ -56,7 +56,7 @@ def moment(values: Array) -> Any:
 
 
 def same(got: Any, truth: Array) -> bool:
-    """Whether the bits are the same; every NaN is as good as another."""
+    """Whether the bits are the same, where all NaNs count as equal."""
     return got.dtype == truth.dtype and np.array_equal(cases_axes.bits(got.values), cases_axes.bits(truth))
 
 
@@ -130,7 +130,7 @@ def check(seed: int) -> None:
 
 @pytest.mark.smoke
 def test_random_calls() -> None:
-    """200 of all operators, dtypes and forms of arguments, on NumPy and dask arrays."""
+    """200 random calls of all operators, dtypes and forms of arguments, on NumPy and dask arrays."""
     pytest.importorskip("dask.array")
     for seed in range(200):
         check(seed)
@@ -138,7 +138,7 @@ def test_random_calls() -> None:
 
 @pytest.mark.slow
 def test_many_random_calls() -> None:
-    """3,000 of them."""
+    """3,000 random calls."""
     pytest.importorskip("dask.array")
     for seed in range(1000, 4000):
         check(seed)
@@ -191,7 +191,7 @@ def test_blocks_are_those_of_coarsen(holes: bool, boundary: str, function: str, 
 @pytest.mark.parametrize(("sizes", "strides"), [((3, 5), (1, 1)), ((4, 2), (2, 3)), ((5, 22), (3, 7))])
 def test_windows_are_those_of_rolling(center: bool, function: str, sizes: tuple[int, int],
                                       strides: tuple[int, int]) -> None:
-    """Windows that end at an element, or have it in the middle, and of these every few."""
+    """Windows that end at an element, or have it in the middle, with and without strides."""
     x = field().drop_vars("kind")
     kernel, steps = dict(zip(("lat", "lon"), sizes, strict=True)), dict(zip(("lat", "lon"), strides, strict=True))
     pads = {dim: (size // 2, size - 1 - size // 2) if center else (size - 1, 0) for dim, size in kernel.items()}
@@ -210,7 +210,7 @@ def test_windows_are_those_of_rolling(center: bool, function: str, sizes: tuple[
 @pytest.mark.parametrize("dim", ["lon", ["lat", "lon"], ("time", "lon"), {"lon"}, None, ...])
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_whole_dimensions_are_those_of_reductions(holes: bool, dim: Any, keepdims: bool) -> None:
-    """Values, attributes and coordinates."""
+    """Values, attributes and coordinates are the same as from xarray's reductions."""
     x = with_holes(field(), holes)
     for pool, function in ((pools.global_average_pool, "mean"), (pools.global_max_pool, "max"),
                            (pools.global_min_pool, "min")):
@@ -279,7 +279,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any], Any]] = {  # values, arguments, and 
 @pytest.mark.parametrize("name", ["x", "label"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_coordinates_of_each_kind(kind: str, name: str) -> None:
-    """With an index or without."""
+    """Labels of each kind are as wanted, with an index or without."""
     values, given, wanted = KINDS[kind]
     got = labels_of(values, name, **given)
     assert got.dtype == wanted.dtype
@@ -294,7 +294,7 @@ def test_coordinates_of_each_kind(kind: str, name: str) -> None:
 @pytest.mark.parametrize("holes", [0, 0.3])
 @pytest.mark.parametrize("unit", ["s", "ns"])
 def test_dates_are_exact(unit: str, holes: float) -> None:
-    """The means of random dates are those of Python's integers: of coordinates and variables, and of dask arrays."""
+    """Means of random dates equal means of Python integers, for coordinates and variables, also in dask arrays."""
     pytest.importorskip("dask.array")
     rng = np.random.default_rng(3)
     for limit in (4, 2**61):  # small numbers have many ties
@@ -380,7 +380,7 @@ def test_functions_are_called_for_few_windows_at_a_time() -> None:
 
 @pytest.mark.parametrize("function", ["mean", "first", "min", "median", np.max])
 def test_coordinates_without_elements(function: Any) -> None:
-    """Another dimension than the pooled one may be empty."""
+    """A dimension that is not pooled may be empty."""
     dates = np.zeros((0, 6), "M8[s]")
     x = xr.DataArray(np.zeros((0, 6)), dims=("y", "x"), coords={"p": (("y", "x"), np.zeros((0, 6)))})
     assert pools.max_pool(x, {"x": 2}, coord_func=function).p.shape == (0, 5)
@@ -433,7 +433,7 @@ def test_functions_see_each_element_once() -> None:
 
 
 def test_a_function_for_some_coordinates() -> None:
-    """Others keep the mean."""
+    """Coordinates without a function keep the mean."""
     y = pools.max_pool(field(), {"lat": 4, "lon": 2}, strides=2, coord_func={"area": np.max, "lat": "min"})
     x = field()
     np.testing.assert_array_equal(y.lat, x.lat[:10:2])
@@ -442,7 +442,7 @@ def test_a_function_for_some_coordinates() -> None:
 
 
 def test_indexes() -> None:
-    """Coordinates with an index get one, of any name, and others do not."""
+    """The results of coordinates with an index get an index, whatever its name. Others do not."""
     x = line(np.arange(6.0))
     assert list(pools.max_pool(x, {"x": 2}).xindexes) == ["x"]
     assert float(pools.max_pool(x, {"x": 2}).sel(x=2.4, method="nearest").x) == 2.5
@@ -463,7 +463,7 @@ class Points(xr.Index):
 
 
 def test_indexes_of_several_coordinates() -> None:
-    """They are kept as long as none of their coordinates changes."""
+    """An index of several coordinates is kept as long as none of its coordinates changes."""
     values = np.arange(24.0).reshape(4, 6)
     x = xr.DataArray(np.zeros((2, 4, 6)), dims=("t", "y", "x"),
                      coords={"p": (("y", "x"), values), "q": (("y", "x"), -values), "r": ("x", values[0])})
@@ -478,7 +478,7 @@ def test_indexes_of_several_coordinates() -> None:
 
 
 def test_multi_indexes() -> None:
-    """Levels of a MultiIndex have no mean until they are coordinates of their own. Elsewhere it is kept."""
+    """Levels of a MultiIndex have no mean until they are separate coordinates. Along other dimensions, it is kept."""
     pd = pytest.importorskip("pandas")
     levels = pd.MultiIndex.from_product([[1, 2], [3, 4, 5]], names=("p", "q"))
     x = xr.DataArray(np.arange(24).reshape(4, 6), dims=("y", "x"),
@@ -549,7 +549,7 @@ def test_an_array_that_is_computed_from_a_coordinate_keeps_its_labels() -> None:
 
 
 def test_attributes_are_kept_unless_an_option_drops_them() -> None:
-    """Those of arrays, coordinates and datasets; the input keeps its own."""
+    """Arrays, coordinates and datasets keep their attributes. The input stays unchanged."""
     x, many = field().drop_vars("kind"), dataset()
     with xr.set_options(keep_attrs=False):
         y = pools.max_pool(x, {"lat": 2})
@@ -562,7 +562,7 @@ def test_attributes_are_kept_unless_an_option_drops_them() -> None:
 
 
 def test_encodings_describe_files_and_are_not_those_of_results() -> None:
-    """As in reductions of xarray. What is kept keeps its encoding."""
+    """Results have no encodings, as in xarray's reductions. Variables that are kept keep their encodings."""
     x = dataset()
     for name in ("t", "lat", "member"):
         x[name].encoding = {"chunksizes": (3,)}
@@ -588,7 +588,7 @@ def refusing(block: Array) -> Array:
 
 
 def lazy(x: Any) -> Any:
-    """The same as a dask array whose tasks fail."""
+    """The array as a dask array whose tasks fail."""
     da = pytest.importorskip("dask.array")
     return da.from_array(x, chunks=3).map_blocks(refusing, meta=np.empty((0,) * x.ndim, x.dtype))
 
@@ -607,7 +607,7 @@ def test_arrays_with_the_name_of_a_coordinate_are_not_computed() -> None:
 
 @pytest.mark.parametrize("coord_func", ["mean", "median", "min", "first", np.max])
 def test_nothing_is_computed(coord_func: Any) -> None:
-    """Neither of the data nor of coordinates, whatever their function."""
+    """Neither data nor coordinates are computed, whatever their function."""
     x = field(lat=8, lon=12)
     dates = np.arange(96).reshape(8, 12).view("M8[ns]")
     coords = {"area": (("lat", "lon"), lazy(x.area.values)), "lon": x.lon, "seen": (("lat", "lon"), lazy(dates)),
@@ -626,7 +626,7 @@ def test_nothing_is_computed(coord_func: Any) -> None:
 
 @pytest.mark.parametrize("coord_func", ["mean", "min", lambda v, axis: v.max(axis)])
 def test_lazy_coordinates_are_those_of_arrays(coord_func: Any) -> None:
-    """The same values and dtypes, with missing values, in padding, and in chunks smaller than windows."""
+    """Lazy coordinates have the same values and dtypes, with missing values, in padding, and in small chunks."""
     pytest.importorskip("dask.array")
     rng = np.random.default_rng(2)
     shape = (9, 10)
@@ -645,7 +645,7 @@ def test_lazy_coordinates_are_those_of_arrays(coord_func: Any) -> None:
 
 
 def test_coordinates_of_lazy_objects() -> None:
-    """Dates of cftime in a dask array."""
+    """Dates of cftime in a dask array are pooled."""
     pytest.importorskip("dask.array")
     pytest.importorskip("cftime")
     time = np.array(xr.date_range("2000-02-28", periods=6, calendar="noleap", use_cftime=True))
@@ -656,7 +656,7 @@ def test_coordinates_of_lazy_objects() -> None:
 
 
 def test_numbers_of_threads_are_passed_on() -> None:
-    """To the call, or to the tasks, whose default is 1."""
+    """The number of threads reaches the call, or the tasks, whose default is 1."""
     pytest.importorskip("dask.array")
     x = line(np.arange(6))
     for call in (lambda x, n: pools.max_pool(x, {"x": 2}, num_threads=n),
@@ -756,7 +756,7 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def test_other_arrays_are_refused() -> None:
-    """In the data and in coordinates. They are not converted, because that could lose units or need much memory."""
+    """Other arrays in data or coordinates are not converted, because this could lose units or need much memory."""
     data = xr.DataArray(Foreign(np.zeros(6)), dims="x")
     assert type(data.data) is Foreign
     for x, where in ((data, ""), (xr.DataArray(np.zeros(6), dims="x", coords={"c": data}), r"\(coordinate 'c'\)"),
@@ -819,7 +819,7 @@ def test_imports() -> None:
 
 
 def test_the_oracle_of_windows() -> None:
-    """The windows that tests expect are as many as onnxpool has."""
+    """Tests expect as many windows as onnxpool has."""
     for size, kernel, stride, dilation, before, after, ceil in product((1, 5, 8), (1, 2, 3), (1, 2, 3), (1, 2),
                                                                        (0, 1, 2), (0, 2), (0, 1)):
         op = onnxpool.MaxPool(kernel_shape=kernel, strides=stride, dilations=dilation, pads=(before, after), axes=0,

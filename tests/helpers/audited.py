@@ -1,8 +1,8 @@
 """
 What the library touches outside its process, as Python's audit hooks see it: python tests/helpers/audited.py 1000 7
 
-Prints JSON: the files, variables of the environment and other things that importing onnxpool touches, then the first
-call of each operator, then 1,000 random calls of seed 7, of which many are refused.
+Prints JSON: the files, environment variables and other things that importing onnxpool touches, then the first
+call of each operator, then 1,000 random calls of seed 7, many of which are refused.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Audit:
             self.note(" ".join([event, *map(str, arguments[:2])]))
 
     def importing(self, event: str, arguments: tuple[Any, ...]) -> bool:
-        """Whether an event belongs to the import of a module of onnxpool, NumPy or Python itself."""
+        """Whether an event belongs to importing a module of onnxpool, NumPy or Python itself."""
         first = str(arguments[0]) if arguments else ""
         if event == "import":
             return first.partition(".")[0] in KNOWN
@@ -93,7 +93,7 @@ def surprises(phase: str, notes: set[str] | list[str]) -> list[str]:
 
 
 def traced(calls: int, seed: int) -> dict[str, Any]:
-    """The notes of a program of its own."""
+    """The notes of a program that runs in a new process."""
     done = subprocess.run([sys.executable, __file__, str(calls), str(seed)], capture_output=True, text=True,
                           check=False)
     if done.returncode:
@@ -105,7 +105,7 @@ def traced(calls: int, seed: int) -> dict[str, Any]:
 def main(calls: int, seed: int) -> None:
     """Print what each phase touches."""
     audit = Audit()
-    import numpy  # noqa: F401  its import is not ours
+    import numpy  # noqa: F401  onnxpool is not responsible for what this import touches
 
     phases: dict[str, set[str]] = {phase: set() for phase in PHASES}
     with audit.watched(phases["import"]):

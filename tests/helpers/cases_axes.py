@@ -1,4 +1,4 @@
-"""Random calls with named axes, and their expected results: those of ONNX for transposed arrays."""
+"""Random calls with named axes, and their expected results, which ONNX defines for transposed arrays."""
 
 import math
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
     if dtype.kind in "iumM":
         held = np.dtype(np.int64) if dtype.kind in "mM" else dtype
         low, high = np.iinfo(held).min, np.iinfo(held).max
-        few = dtype.kind in "mM" and rng.random() < 0.5  # NaT, which is the least integer
+        few = dtype.kind in "mM" and rng.random() < 0.5  # NaT, the least integer
         x = rng.integers(low, high, shape, held, endpoint=True)
         return np.where(rng.random(shape) < (0.02 if few else 0.5), low, x).astype(held).view(dtype)
     x = np.round(rng.standard_normal(shape) * 4, int(rng.choice([0, 1, 17])))
@@ -94,7 +94,7 @@ def attributes(rng: np.random.Generator, operator: str, sizes: list[int]) -> dic
 
 
 def random_case(seed: int) -> Case:
-    """The random call of a seed."""
+    """The random call for a seed."""
     rng = np.random.default_rng(seed)
     operator = str(rng.choice([*WINDOWED, *WHOLE]))
     dtype = rng.choice(np.array(ANY if operator in EXTREMA else FLOATS, object))
@@ -109,7 +109,7 @@ def random_case(seed: int) -> Case:
 
 
 def varied_case(seed: int, operators: tuple[str, ...] = (*WINDOWED, *WHOLE)) -> Case:
-    """A random call of one of these operators that may also leave NaNs out, or choose the dtype of means."""
+    """A random call of one of these operators that may also skip NaNs, or choose the dtype of means."""
     rng = np.random.default_rng(seed)
     case = next(case for case in map(random_case, range(seed * 100, seed * 100 + 99)) if case.operator in operators)
     x: Array = case.x
@@ -193,13 +193,13 @@ def bits(x: Array) -> Array:
 
 
 def difference(case: Case, y: Array, indices: Array | None, truth: Array, places: Array | None) -> str | None:
-    """The fault of a result, or None. Sums over whole channels may be added in another order."""
+    """What is wrong with a result, or None. Sums over whole channels may be added in another order."""
     if y.shape != truth.shape or y.dtype != truth.dtype or not y.flags.c_contiguous:
         return f"{y.dtype}{y.shape}, expected {truth.dtype}{truth.shape}"
     if places is not None and (indices is None or not np.array_equal(indices, places)):
         return "other indices"
     if case.operator in WINDOWED:
-        if case.operator == "MinPool" and case.x.dtype in FLOATS:  # either of two zeros
+        if case.operator == "MinPool" and case.x.dtype in FLOATS:  # either zero is right
             y, truth = y + y.dtype.type(0), truth + truth.dtype.type(0)
         return None if np.array_equal(bits(y), bits(truth)) else "other bits"
     if case.operator in EXTREMA:

@@ -2,7 +2,7 @@
 
     python tests/helpers/choices.py --write
 
-Results do not depend on these choices, but speed and memory do. No other test would notice that a pool takes another
+Results do not depend on these choices, but speed and memory do. No other test notices if a pool takes another
 loop by accident. Where a choice is changed on purpose, write the file again, and read what else has changed.
 """
 
@@ -120,7 +120,7 @@ def pinned() -> dict[str, dict[str, str]]:
 
 
 def write() -> None:
-    """Write the file, by a process for each instruction set. The lines of others stay."""
+    """Write the file, with a process for each instruction set. Lines of other instruction sets stay."""
     levels: dict[str, dict[str, list[str]]] = {}  # with each choice for a pool
     for level, kept in pinned().items():
         for name, choice in kept.items() if level not in kernels.available() else ():

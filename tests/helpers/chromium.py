@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-SECONDS = 120  # the longest time that an answer may take
+SECONDS = 120  # maximum time that an answer may take
 
 
 def program() -> str | None:
@@ -114,7 +114,7 @@ def browser() -> Iterator[Page]:
         try:
             yield Page(from_browser[0], to_browser[1])
         finally:
-            os.close(to_browser[1])  # without its pipe, it ends
+            os.close(to_browser[1])  # the browser ends without its pipe
             os.close(from_browser[0])
             try:
                 process.wait(10)

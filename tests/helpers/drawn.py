@@ -1,4 +1,4 @@
-"""Pictures as a reader of the SVG finds them: their marks, with the facts that they show, and their frame."""
+"""Pictures as a reader of the SVG finds them: marks, the facts that marks show, and the frame."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

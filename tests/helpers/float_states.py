@@ -34,7 +34,7 @@ STATES_OF_MXCSR = {
 if sys.platform == "linux" and PROCESSOR == "x86-64":
     STATES = STATES_OF_MXCSR
     ROUNDINGS = {0x2000: 0x400, 0x4000: 0x800, 0x6000: 0xc00}  # of MXCSR, and of the x87 control word
-    MXCSR = 28  # its offset in fenv_t
+    MXCSR = 28  # the offset of MXCSR in fenv_t
     MATH = ctypes.CDLL(ctypes.util.find_library("m"))
 
     def _environment() -> ctypes.Array[ctypes.c_uint8]:
@@ -77,11 +77,11 @@ elif sys.platform == "linux" and PROCESSOR == "aarch64":
         "towards zero": 3 << 22,
         "up, both": 1 << 22 | 1 << 24 | 1 << 19,
         "default NaNs": 1 << 25,
-        "alternative halves": 1 << 26,  # their largest exponent is that of numbers
+        "alternative halves": 1 << 26,  # their largest exponent stands for numbers
         "alternative handling": 7,  # of subnormals, NaNs and scalars, where the processor has it
         "unmasked": 0x1f00,  # exceptions trap, where the processor can do that
     }
-    # glibc's functions leave some bits out, so these are functions of two instructions: msr or mrs, and ret. The kernel
+    # glibc's functions ignore some bits, so these are functions of two instructions: msr or mrs, and ret. The kernel
     # makes instruction caches coherent when it maps a file as code.
     CODE = os.memfd_create("functions")
     for instruction in (0xd51b4400, 0xd51b4420, 0xd53b4400, 0xd53b4420):

@@ -22,7 +22,7 @@ import onnx.parser
 from numpy.typing import NDArray
 
 SNIPPETS = Path(__file__).parents[2] / "examples" / "serving"
-SECONDS = 300  # until a server is ready, on a busy machine; the slowest takes 15 s on an idle one
+SECONDS = 300  # maximum time until a server is ready, on a busy machine; the slowest takes 15 s on an idle one
 POOL = """<ir_version: 10, opset_import: ["" : 22]>
 pool (float[N, C, H, W] x) => (float[N, C, P, Q] y) { y = AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (x) }"""
 
@@ -163,7 +163,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def running(framework: Framework, folder: Path, *options: Any) -> Iterator[tuple[Server, Any]]:
-    """A framework that runs, with its process of psutil; in the end, Ctrl-C ends it and all of its processes."""
+    """A running framework, with its psutil process. In the end, Ctrl-C ends it and all of its processes."""
     import psutil
 
     with socket.socket() as free:
@@ -191,7 +191,7 @@ def running(framework: Framework, folder: Path, *options: Any) -> Iterator[tuple
 
 
 def environment(folder: Path, short: str) -> dict[str, str]:
-    """Variables of a server: it writes to folders of the test, tells nobody, and finds this Python and its library."""
+    """Environment variables of a server: it writes to the test's folders, sends no reports, and finds this Python."""
     libraries = [sysconfig.get_config_var("LIBDIR"), os.environ.get("LD_LIBRARY_PATH")]
     if importlib.util.find_spec("pytriton") is not None:
         libraries.insert(0, str(package("pytriton").parent / "nvidia_pytriton.libs"))

@@ -43,17 +43,17 @@ def parallel_call_works() -> None:
 
 
 def first_parallel_call_works() -> None:
-    """Like `parallel_call_works`, in a process in which the call must get a worker, if this build has any."""
+    """Check `parallel_call_works` in a process in which the call must get a worker, if this build has any."""
     call_has_a_team(running())
 
 
 def next_parallel_call_works() -> None:
-    """The same in a process that has pooled in parallel and then forked, which ends the workers of libgomp."""
+    """Check a parallel call in a process that has pooled in parallel and then forked, which ends libgomp's workers."""
     call_has_a_team(running() - LIBOMP)
 
 
 def call_has_a_team(alone: int) -> None:
-    """Like `parallel_call_works`, in a process that has `alone` threads without the worker."""
+    """Check `parallel_call_works` in a process that has `alone` threads without the worker."""
     parallel_call_works()
     assert running() == alone + WORKERS, (alone, running())
 
@@ -71,7 +71,7 @@ def long_plane(team: int) -> None:
 
 
 def long_regions(team: int, count: int = 20000) -> Any:
-    """Like `long_call`, for regions."""
+    """A call on regions that takes many seconds but little memory."""
     x = np.broadcast_to(np.float32(3), (1, 64, 128, 128))
     rois = np.tile(np.array([[0, 0, 127, 127]], np.float32), (count, 1))
     return onnxpool.roi_align(x, rois, np.zeros(count, np.int64), mode="max", output_height=7, output_width=7,

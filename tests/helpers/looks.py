@@ -63,6 +63,6 @@ SCRIPT = r"""(() => {
 
 
 def faults(page: Page) -> list[str]:
-    """The faults of the page that is open."""
+    """What is wrong with the open page."""
     found: list[str] = page.run(SCRIPT)
     return found

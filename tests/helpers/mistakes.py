@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Case(NamedTuple):
-    """A kind of input, with what must happen, and the tests of it: names of functions, or of their cases with `*`."""
+    """A kind of input, what must happen, and its tests: names of functions, or of their cases with `*`."""
 
     says: str
     tests: list[str]
@@ -21,7 +21,7 @@ class Record(NamedTuple):
     component: str
     cause: str
     cases: list[str]
-    instead: str = ""  # what stands here for an operator that onnxpool lacks
+    instead: str = ""  # what onnxpool has in place of an operator that it lacks
 
 
 _table = tomllib.loads(Path(__file__).with_name("data").joinpath("mistakes.toml").read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ def names_of(record: Record) -> list[str]:
 
 
 def chosen(names: Iterable[str], tests: Iterable[str]) -> list[str]:
-    """The tests, among those that pytest has collected, that any of the names means."""
+    """Those of the collected tests that any of the names matches."""
     patterns = [re.compile(re.escape(name).replace(r"\*", ".*") + (r"" if "[" in name else r"(\[.*\])?"))
                 for name in names]
     return [test for test in tests if any(pattern.fullmatch(test) for pattern in patterns)]

@@ -66,7 +66,7 @@ assert ctypes.sizeof(Geometry) == SIZE
 
 
 def function(name: str, *signature: Any, kind: Any = ctypes.CFUNCTYPE) -> Any:
-    """A function, looked up by its capsule; those made with CFUNCTYPE are called without the GIL."""
+    """A function, looked up by its capsule. Functions made with CFUNCTYPE are called without the GIL."""
     capsule = CAPSULES[name]
     return kind(*signature)(capsule_pointer(capsule, capsule_name(capsule)))
 

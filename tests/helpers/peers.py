@@ -43,7 +43,7 @@ MANY, LONG = 2**14, {"float16": 2e-3, "bfloat16": 0.1, "float32": 2e-3, "float64
 ADDED, TERMS = ("AveragePool", "LpPool", "GlobalAveragePool"), 64  # the reference sums at least this many in bfloat16
 SCALED = 1.25  # instead of TINY: its bfloat16 norms are means times up to 300 taps, each half a digit off
 MEANS = ("AveragePool", "GlobalAveragePool")
-SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # the others must be equal
+SUMS = ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool", "RoiAlign")  # others must be equal
 
 
 class Example(NamedTuple):
@@ -115,7 +115,7 @@ def fed(example: Example, inputs: Inputs) -> dict[str, Array]:
 
 
 def onnxruntime_runs(example: Example) -> Run:
-    """An onnxruntime session. Its kernels for blocked channels end the process if they compute no window."""
+    """An onnxruntime session. If its kernels for blocked channels compute no window, they end the process."""
     import onnxruntime
     onnxruntime.set_default_logger_severity(4)
 
@@ -131,7 +131,7 @@ def onnxruntime_runs(example: Example) -> Run:
 
     def run(inputs: Inputs) -> Results:
         feeds = fed(example, inputs)
-        with contextlib.suppress(Exception):  # which kernels for blocked channels need not raise
+        with contextlib.suppress(Exception):  # kernels for blocked channels need not raise
             if plain is not None and not (results := plain.run(None, feeds))[0].size:
                 return [np.asarray(y) for y in results]
         return [np.asarray(y) for y in optimised.run(None, feeds)]
@@ -195,7 +195,7 @@ def reference_runs(example: Example) -> Run:
 
 
 def inference_runs(example: Example) -> Run:
-    """onnx's shape inference: our own results if it infers their shapes, and none if it infers no shape."""
+    """onnx's shape inference: onnxpool's results if it infers their shapes, and no results if it infers no shape."""
     inferred = onnx.shape_inference.infer_shapes(model_of(example), strict_mode=True, data_prop=True)
     shapes = [output.type.tensor_type.shape.dim for output in inferred.graph.output
               if output.type.tensor_type.HasField("shape")]

@@ -255,7 +255,7 @@ def cases() -> Iterator[Case]:
 
 
 def cases_on_floats() -> Iterator[Case]:
-    """Those of operators with regions or indices."""
+    """Cases of operators with regions or indices."""
     for number, dtype in enumerate(FLOAT_NAMES):
         x = data((2, 3, 12, 14), dtype, number % 2 > 0)
         corners = (raw((9, 4), number) % np.uint64(60)).astype(np.float64) / 2 - 2
@@ -315,7 +315,7 @@ def cases_of_nans() -> Iterator[Case]:
 
 
 def hash_of(results: list[Array], every_bit: bool = False) -> str:
-    """The hash of dtypes, shapes and bits, where every NaN is as good as another unless `every_bit` counts."""
+    """The hash of dtypes, shapes and bits. All NaNs count as equal, unless `every_bit` counts."""
     found = hashlib.sha256()
     for y in results:
         held = y.view(np.int64) if y.dtype.kind == "M" else y
@@ -356,7 +356,7 @@ def circumstances(case: Case, few: bool) -> Iterator[tuple[str, Callable[[], lis
 
 def hashes(few: bool) -> tuple[int, dict[str, dict[str, str]]]:
     """How many results were computed, and for each case the first circumstance of each of its hashes."""
-    threads.SERIAL_BYTES = 0  # small arrays have teams too
+    threads.SERIAL_BYTES = 0  # so that small arrays have teams too
     found: dict[str, dict[str, str]] = {}
     count = 0
     for case in cases():

@@ -21,7 +21,7 @@ def uses_libomp() -> bool:
 
 def spare_libomp(name: str, value: str) -> None:
     """Skip a test whose variable makes LLVM's OpenMP end every process at its first parallel region."""
-    import pytest  # which programs that only ask `uses_libomp` need not wait for
+    import pytest  # not at the top, because programs that only call `uses_libomp` need not load it
 
     if uses_libomp() and name == "OMP_NUM_THREADS" and value in ("abc", "", "-3", "1.5", str(2**70)):
         pytest.skip("LLVM's OpenMP ends any process that has this OMP_NUM_THREADS")

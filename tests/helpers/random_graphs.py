@@ -133,7 +133,7 @@ class Drawing:
         self.add("QuantizeLinear", *self.scales)
 
     def fake_quantised(self) -> None:
-        """Q and DQ, between which optimisers move or merge pools; values of few digits would be rounded differently."""
+        """Q and DQ, between which optimisers move or merge pools. Values of few digits would round differently."""
         if self.dtype != "float32" or self.opset < QUANTISING or self.empty or self.half:
             return self.relu()
         self.quantised = True
@@ -161,7 +161,7 @@ class Drawing:
             self.outputs.append((self.nodes[-1].output[1], "int64"))
 
     def windows(self, operator: str) -> dict[str, Any]:
-        """Random attributes; those with default values are given or omitted."""
+        """Random attributes. Default values are given or omitted."""
         def has(name: str) -> bool:
             return self.opset >= SINCE[name].get(operator, 99) and self.chance(0.4)
 

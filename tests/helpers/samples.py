@@ -42,7 +42,7 @@ def data(shape: tuple[int, ...], dtype: Any = "float32", seed: int = 0) -> NDArr
     """Random values."""
     values = np.random.default_rng(seed).standard_normal(shape)
     if np.dtype(dtype).kind in "iu":
-        values = (values * 40).astype(np.int64)  # which wraps around on every processor, unlike floats
+        values = (values * 40).astype(np.int64)  # unlike floats, int64 wraps around on every processor
     return values.astype(dtype)
 
 

@@ -46,14 +46,14 @@ def fork_before_any_call() -> None:
 
 
 def fork_and_exit() -> None:
-    """A child may end like any program, by leaving the interpreter, after parallel calls or without one."""
+    """A child may end like any program, by leaving the interpreter, with or without parallel calls before."""
     parallel_call_works()
     ended_well(fork(first_parallel_call_works, sys.exit), fork(lambda: None, sys.exit))
     parallel_call_works()
 
 
 def fork_twice() -> None:
-    """A child that has pooled can fork too: its child and its sibling pool in parallel, and then all of them do."""
+    """A child that has pooled can fork too. Its child and its sibling pool in parallel, and then all of them do."""
     def child() -> None:
         first_parallel_call_works()
         ended_well(fork(first_parallel_call_works))

@@ -207,7 +207,7 @@ def use_torch() -> Callable[[], None]:
 
 
 def beside(runtime: str, order: str) -> None:
-    """Another runtime, imported before or after onnxpool, and with threads of its own, alternates with it and forks."""
+    """Another runtime with its own threads, imported before or after onnxpool, alternates with onnxpool and forks."""
     prepare = {"onnxruntime": use_onnxruntime, "torch": use_torch}[runtime]
     assert (runtime in sys.modules) == (order == "before")
     if order == "after":
@@ -284,7 +284,7 @@ def share_renewed_plans() -> None:
     callers = 3
     plan: Any = onnxpool.MaxPool(kernel_shape=3).plan(SMALL.shape, SMALL.dtype)
     expected, done = plan(SMALL).tobytes(), threading.Event()
-    arrays = [SMALL.copy() for _ in range(callers)]  # counts of references that threads share would order their calls
+    arrays = [SMALL.copy() for _ in range(callers)]  # shared reference counts would put the threads' calls in order
 
     def renew() -> int:
         for _ in range(2000):

@@ -24,7 +24,7 @@ FLOATS = [BY_NAME[name] for name in FLOAT_NAMES]
 DTYPES = [*BYTES, *FLOATS]
 LAYOUTS = {"channels first": False, "channels last": True}
 INSTRUCTION_SETS = ("baseline", "x86_v3", "x86_v4")
-FAR, FARTHEST = 15 << 19, 17 << 20  # bytes, slightly beyond the sizes that loops treat as near, and as far
+FAR, FARTHEST = 15 << 19, 17 << 20  # bytes, slightly beyond the sizes that loops treat as near and as far
 
 
 def built_solvers() -> set[str]:
@@ -51,7 +51,7 @@ def bits(y: Array) -> tuple[Array, Array]:
 
 
 def same_bits(first: Array, second: Array) -> bool:
-    """Whether two arrays have the same shape, dtype and bits, where every NaN is as good as another."""
+    """Whether two arrays have the same shape, dtype and bits, where all NaNs count as equal."""
     if first.shape != second.shape or first.dtype != second.dtype:
         return False
     one, other = (np.ascontiguousarray(y).view(f"u{y.itemsize}") for y in (first, second))
@@ -59,7 +59,7 @@ def same_bits(first: Array, second: Array) -> bool:
 
 
 def assert_same_bits(first: Array, second: Array) -> None:
-    """Assert `same_bits`, and say how many elements differ."""
+    """Assert that `same_bits` holds, and say how many elements differ."""
     assert first.dtype == second.dtype
     assert first.shape == second.shape
     first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
@@ -104,7 +104,7 @@ def taps(x: Array, kernel_shape: Sequence[int], strides: Sequence[int] | None = 
 
 
 def largest(parts: Iterable[Array]) -> Array:
-    """The elementwise maximum of arrays, one for each tap, in their order, where a NaN is kept."""
+    """The elementwise maximum of arrays, one for each tap in order. NaNs are kept."""
     result: Array | None = None
     for part in parts:
         with np.errstate(invalid="ignore"):  # comparing bfloat16 with a NaN warns

@@ -1,4 +1,4 @@
-"""Kernels of which most taps are in the padding, however many they are."""
+"""Kernels with any number of taps, most of them in the padding."""
 
 import numpy as np
 import pytest

@@ -7,7 +7,7 @@ from onnxpool import kernels
 
 
 def test_choices_are_those_of_the_file():
-    """Nothing but a change of costs or budgets changes them; see helpers/choices.py."""
+    """Only changing costs or budgets changes choices; see helpers/choices.py."""
     pinned = choices.pinned()
     if kernels.isa not in pinned:
         pytest.skip(f"no choices for {kernels.isa}")

@@ -1,4 +1,4 @@
-"""Floating-point exceptions: they decide which tiles are computed again, and none of them reaches the caller."""
+"""Floating-point exceptions decide which tiles are computed again, and none of them reaches the caller."""
 
 import ctypes
 import ctypes.util
@@ -15,7 +15,7 @@ SHAPE = (1, 24, 24, 64)
 WINDOW = {"kernel_shape": [2, 2], "strides": [2, 2], "channels_last": True}
 POWERS = [0, 1, 2, 3]  # 0 stands for a mean
 ALL = 0xFF  # bits of exceptions: more than any processor has
-INVALID = 0x81  # on s390x one of these bits, elsewhere the other
+INVALID = 0x81  # one of these bits on s390x, the other elsewhere
 
 
 def ordinary(dtype, seed=0):
@@ -111,7 +111,7 @@ def test_norms_out_of_range_are_computed_again(p):
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("places", [[0, 16], [0, 1], [-1, -17], [0, -16]], ids=str)
 def test_an_overflow_in_any_share_of_a_channel(channels, places):
-    """Threads share a channel. The one that finishes it did not see the overflow of another."""
+    """Threads share a channel. The thread that finishes it did not see another thread's overflow."""
     x = np.zeros((1, channels, 1 << 21), np.float32)
     x[0, :, places] = np.finfo(np.float32).max
     y = onnxpool.global_average_pool(x, num_threads=2)
@@ -166,7 +166,7 @@ def test_the_search_for_a_cause_reads_taps_only():
 
 
 def test_exceptions_of_the_caller_are_kept():
-    """Those that it raised stay, and those of the kernels are not added."""
+    """Exceptions that the caller raised stay recorded, and exceptions of the kernels are not added."""
     library = ctypes.util.find_library("m")
     if not library:
         pytest.skip("there is no library of mathematical functions")

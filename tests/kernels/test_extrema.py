@@ -31,7 +31,7 @@ def fences():
 
 
 def test_every_route_gives_the_extrema():
-    """Random calls, with and without indices. Results are those of ONNX for the ranks of the elements."""
+    """Random calls, with and without indices, return what ONNX defines for the ranks of the elements."""
     ran = Counter()
     for seed in range(CASES):
         case = cases_axes.random_case(seed)
@@ -57,7 +57,7 @@ def test_every_route_gives_the_extrema():
 
 
 def extreme(name, x, axis=None):
-    """NumPy's extremum, which is that of the values in float64 for 16-bit floats."""
+    """NumPy's extremum. 16-bit floats are compared as float64."""
     wide = x.astype(np.float64) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
     with np.errstate(invalid="ignore"):  # from NaNs that are not quiet
         return getattr(np, name)(wide, axis=axis).astype(x.dtype)
@@ -104,7 +104,7 @@ def test_any_nan_counts(dtype, name):
 
 @pytest.mark.parametrize("dtype", ["datetime64[D]", "timedelta64[ms]"])
 def test_not_a_time_counts_as_nan(dtype):
-    """As in NumPy. Units are kept, and arrays of another unit are another dtype."""
+    """NaT counts as NaN, as in NumPy. Units are kept, and arrays with another unit have another dtype."""
     x = np.array([3, "NaT", 1, 5], dtype)
     for name in ("max", "min"):
         function = getattr(onnxpool, f"{name}_pool")
@@ -121,7 +121,7 @@ def test_not_a_time_counts_as_nan(dtype):
 
 
 def test_windows_in_the_padding_have_the_identity():
-    """The result of no elements is that which changes no other: the least number for maxima, the largest for minima."""
+    """The result of no elements is the identity: the least number for maxima, and the largest for minima."""
     for dtype in cases_axes.ANY:
         if dtype.kind in "mM":
             continue
@@ -151,7 +151,7 @@ def test_minima_are_no_operators_of_onnx():
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "uint16",
                                    "int32", "uint32", "int64", "uint64"])
 def test_neighbouring_values_differ(dtype):
-    """Extrema compare all bits, with and without indices, whether or not NaNs are left out."""
+    """Extrema compare all bits, with and without indices, whether or not NaNs are skipped."""
     given = np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     step = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[given.itemsize]
     values = np.array([3, 100, 0.5 if given.kind not in "iu" else 77], given)

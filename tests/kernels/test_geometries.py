@@ -37,7 +37,7 @@ class Row(NamedTuple):
     ----------
     channels : int
     sizes : tuple of int
-        Those of spatial axes.
+        Sizes of spatial axes.
     windows : dict
         Attributes.
     distinct : int
@@ -128,7 +128,7 @@ GEOMETRIES = {
     "strides and pads of 2^60 along three axes": geometry(2, (3, 3, 9), 3, HUGE, HUGE),
     "dilations of 2^60": geometry(17, (5, 7), 3, 1, HUGE, HUGE),
     "taps 100 apart": geometry(4, (6, 6), 2, 7, 99, 100),
-    # What was once wrong
+    # Former bugs
     "an axis of one window that does not reach all of it": geometry(
         40, (2, 12, 5), (1, 3, 1), (2, 1, 1), (0, 2, 0, 0, 0, 0)),
     "a last tile of few channels": geometry(
@@ -175,7 +175,7 @@ def planes_of(sizes, dtype, distinct):
 
 
 def views(x, names=None):
-    """Those of some names, or all."""
+    """The views with these names, or all of them."""
     for name, make in VIEWS.items():
         swaps = name == "byte-swapped"
         if (names is None or name in names) and not (swaps and (x.dtype.itemsize == 1 or x.dtype.name == "bfloat16")):
@@ -219,7 +219,7 @@ class Call:
         self.more = more | others | ({"dtype": dtype} if "dtype" in more else {})
         self.further = ()
         if self.operator.startswith("QLinear"):
-            self.windows.pop("dilations", None)  # of 1
+            self.windows.pop("dilations", None)  # all are 1
             self.further = SCALES[0], dtype.type(SCALES[1]), SCALES[2], dtype.type(SCALES[3])
         self.made = {}
 
@@ -252,13 +252,13 @@ class Call:
 
 
 def moved(indices, shape, size):
-    """Indices in a plane each, as indices in an array of this shape of planes."""
+    """Indices within planes, as indices in an array of planes with this shape."""
     offsets = np.arange(math.prod(shape)).reshape(*shape, *[1] * (indices.ndim - 2)) * size
     return np.where(indices < 0, -1, indices + offsets)
 
 
 def alone(call, planes):
-    """The results of planes in a call each, compared with the oracle. Indices are those in the plane."""
+    """The results of one call per plane, compared with the oracle. Indices count within the plane."""
     columns = zip(*[call(plane[None, None]) for plane in planes], strict=True)
     y, *indices = [np.concatenate(column, axis=1) for column in columns]
     found = y, *(moved(one, one.shape[:2], planes[0].size) for one in indices)
@@ -268,7 +268,7 @@ def alone(call, planes):
 
 
 def together(call, planes, single, images, channels, memory=None):
-    """Compare planes in one array, in any memory, with those alone."""
+    """Compare the results of planes in one array, in any memory, with the results of each plane alone."""
     for turn, chosen in enumerate((PLAIN, ODD)):
         order = np.resize([plane % len(planes) for plane in chosen], (images, channels))
         x, (expected, *rest) = planes[order], [y[order] for y in single]
@@ -299,7 +299,7 @@ def small_calls_are_shared(monkeypatch):
     """Several threads take part in small calls too, and no loop writes beyond its scratch memory."""
     monkeypatch.setattr(threads, "SERIAL_BYTES", 0)
     kernels.pools.watch_scratch(FENCE)
-    noise = [np.full(size, 7e37) for size in (10, 100, 1000, 10_000, 100_000)]  # in memory that calls take
+    noise = [np.full(size, 7e37) for size in (10, 100, 1000, 10_000, 100_000)]  # in memory that calls reuse
     del noise
     yield
     assert kernels.pools.watch_scratch(0) == 0
@@ -310,7 +310,7 @@ CASES = [(name, kind) for name in GEOMETRIES for kind in KINDS if kind != "quant
 
 
 def compare(name, kind, dtypes):
-    """A geometry. Norms have orders of 1 to 3, and maxima indices in either order of storage."""
+    """Compare a geometry. Norms have orders 1 to 3, and indices have either storage order."""
     row, number = GEOMETRIES[name], [*GEOMETRIES].index(name)
     turn = {"norm": {"p": number % 3 + 1}, "max with indices": {"storage_order": number % 2}}.get(kind, {})
     for dtype in dtypes:
@@ -322,7 +322,7 @@ def compare(name, kind, dtypes):
 @pytest.mark.parametrize(("name", "kind"), [
     pytest.param(*case, marks=[pytest.mark.smoke] * (number % 6 == 0)) for number, case in enumerate(CASES)])
 def test_geometry(name, kind):
-    """Of two dtypes, which take turns: each of them meets each geometry."""
+    """Dtypes take turns in pairs, so that each geometry meets each dtype."""
     dtypes, turn = KINDS[kind][2], [*GEOMETRIES].index(name) + [*KINDS].index(kind)
     compare(name, kind, [dtypes[turn % len(dtypes)], dtypes[(turn + 1 + len(dtypes) // 2) % len(dtypes)]])
 
@@ -347,7 +347,7 @@ EACH = [(kind, dtype) for kind in ("max", "max with indices", "mean", "mean with
 
 @pytest.mark.parametrize(("kind", "dtype"), EACH, ids=str)
 def test_rows_of_every_length(kind, dtype):
-    """With special elements in every lane, and at every length of the remainder after the last vector."""
+    """Special elements are in every lane, with every length of the remainder after the last vector."""
     for number, length in enumerate(LENGTHS):
         kernel, strides, pads = LINES[number % len(LINES)]
         row = geometry(5, (3, length), kernel, strides, pads if length > 2 else (2, 9) * 2)
@@ -357,7 +357,7 @@ def test_rows_of_every_length(kind, dtype):
 
 @pytest.mark.parametrize(("kind", "dtype"), EACH, ids=str)
 def test_every_number_of_channels(kind, dtype):
-    """Each of which has special elements in one of the images."""
+    """Each channel has special elements in one of the images."""
     for number, (kernel, strides, pads) in enumerate((*LINES, ((4, 4), (4, 4), 0), ((5, 5), (1, 1), 2))):
         row = geometry(0, (5, 8), kernel, strides, pads)
         call, planes = Call(kind, row.windows, dtype), planes_of(row.sizes, dtype, PLANES)
@@ -377,7 +377,7 @@ FAR_WINDOWS = [  # sizes, kernel, strides, pads: of about 600 elements
                          ids=str)
 @pytest.mark.parametrize("number", range(len(FAR_WINDOWS)))
 def test_arrays_larger_than_caches(number, dtype):
-    """Whose cache lines are prefetched, up to an inaccessible page. Few and many channels take turns."""
+    """Loops prefetch such arrays, which end at an inaccessible page. Few and many channels take turns."""
     sizes, *windows = FAR_WINDOWS[number]
     row = geometry(0, sizes, *windows)
     for kind in ("max",) if dtype == np.uint8 else ("max", "mean"):
@@ -390,7 +390,7 @@ def test_arrays_larger_than_caches(number, dtype):
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 @pytest.mark.parametrize(("kernel", "stride"), [(4, 4), (25, 5), (3, 1), (7, 2), (2, 3)])
 def test_long_rows(kernel, stride, dtype):
-    """Which are processed in pieces, and by several threads."""
+    """Long rows are processed in pieces, and by several threads."""
     row = geometry(3, (40_001 if stride > 1 else 20_001,), kernel, stride, stride if stride < kernel else 0)
     for kind in ("max",) if dtype == np.uint8 else ("max", "mean"):
         call, planes = Call(kind, row.windows, dtype), planes_of(row.sizes, dtype, 2)
@@ -442,7 +442,7 @@ def reduced(call, planes, images, channels, memory=None):
 @pytest.mark.parametrize("kind", WHOLE)
 @pytest.mark.parametrize("name", CHANNELS)
 def test_whole_channels(name, kind):
-    """Of every dtype, within the error of the documented order of sums."""
+    """Whole channels of every dtype are right, within the error of the documented order of sums."""
     images, channels, sizes = CHANNELS[name]
     for dtype in WHOLE[kind][2]:
         planes = planes_of(sizes, dtype, PLANES if math.prod(sizes) < 3000 else 2)
@@ -451,7 +451,7 @@ def test_whole_channels(name, kind):
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_every_number_of_places_and_channels(kind):
-    """Which fill registers, or leave a few lanes."""
+    """Places and channels fill registers, or leave a few lanes."""
     for dtype in WHOLE[kind][2]:
         call = Call(kind, {}, dtype)
         for number, places in enumerate((*range(1, 36), 47, 48, 49, 63, 64, 65, 127, 128, 129, 257)):

@@ -1,4 +1,4 @@
-"""Results lie in memory as their inputs do."""
+"""Results have the memory layout of their inputs."""
 
 import itertools
 

@@ -26,7 +26,7 @@ def process() -> Iterator[ProcessPoolExecutor]:
 
 
 def measured(process: ProcessPoolExecutor, function: Any, *args: Any) -> Any:
-    """What ``function`` returns in the process; the test is skipped where it cannot measure."""
+    """What ``function`` returns in the process. The test is skipped if the process cannot measure."""
     try:
         return process.submit(function, *args).result()
     except NotImplementedError as reason:
@@ -70,7 +70,7 @@ def held_by(call: Any) -> int:
 @pytest.mark.parametrize("operator", [onnxpool.MaxPool, onnxpool.AveragePool])
 def test_views_of_three_axes_hold_a_mebibyte_at_most(process, operator, dtype: str, kernel: int, stride: int, pad: int,
                                                      apart: str) -> None:
-    """Channels last, with every second channel: such tiles are copied, and once took 1.4 to 1.7 MiB."""
+    """Channels are last, and every second one is pooled. Such tiles are copied, and once took 1.4 to 1.7 MiB."""
     assert measured(process, held_by_views, operator, dtype, kernel, stride, pad, apart) <= PROMISED
 
 
@@ -122,7 +122,7 @@ def held_by_whole_means(axes: tuple[int, ...] | int) -> int:
 ])
 def test_windows_beyond_a_mebibyte(process, dtype: str, shape: tuple[int, ...], kernel: int,
                                    more: dict[str, object]) -> None:
-    """They take about twice their size. With less, each tile has a single window, which once took up to a minute."""
+    """Such windows take about twice their size. With less, each tile has one window, which once took up to a minute."""
     held, allowed = measured(process, held_by_windows, dtype, shape, kernel, more)
     assert held <= allowed
 

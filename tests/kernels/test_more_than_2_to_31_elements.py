@@ -1,4 +1,4 @@
-"""Arrays of more elements than 31 bits count. Their memory is fresh, so that the system provides few of their pages."""
+"""Arrays of more elements than 31 bits count. Their memory is fresh, so that few pages need real memory."""
 
 import numpy as np
 import pytest

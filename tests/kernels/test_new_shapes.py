@@ -1,4 +1,4 @@
-"""Calls of an operator on arrays of new shapes and strides are planned in compiled code, as its plans are."""
+"""Compiled code plans calls on arrays of new shapes and strides like an operator's plans."""
 
 import random
 
@@ -153,7 +153,7 @@ def test_arrays_in_another_order_are_planned_by_python():
 
 
 def test_results_in_memory_of_an_array_that_is_cut_out():
-    """They are computed elsewhere first if the array may be overwritten."""
+    """If the array may be overwritten, results are computed elsewhere first."""
     operator, rng = onnxpool.MaxPool(kernel_shape=(2, 2)), np.random.default_rng(2)
     for side in (5, 6, 7, 8):
         whole = rng.standard_normal((2, 3, side, 10)).astype(np.float32)
@@ -170,7 +170,7 @@ def test_results_in_memory_of_an_array_that_is_cut_out():
 def test_errors_of_new_shapes_are_those_of_plans():
     operator = onnxpool.MaxPool(kernel_shape=(3, 3))
     operator(np.zeros((1, 2, 9, 9), np.float32))
-    assert operator._shapes is None  # for a single shape, the plan is enough
+    assert operator._shapes is None  # a single shape needs only its plan
     operator(np.zeros((1, 2, 8, 8), np.float32))
     assert operator._shapes is not None
     for shape in ((1, 2, 2, 8), (1, 2, 0, 8)):
@@ -233,7 +233,7 @@ def test_limits_count_for_new_shapes_while_they_are_in_force():
 
 
 def test_pools_are_bounded():
-    """A hundred times as many shapes as an operator keeps take no more memory than as many as it keeps."""
+    """A hundred times as many shapes as an operator keeps take no more memory than the shapes that it keeps."""
     import tracemalloc
 
     operator = onnxpool.AveragePool(kernel_shape=(2, 2))
@@ -286,7 +286,7 @@ def test_what_was_learned_is_used_for_known_shapes(monkeypatch):
     assert operator._shapes.pool(x) is not None
     plan = operator.plan(x.shape, x.dtype)
     request, memory, way = plan.request, plan._row_major(), ways.Way("passes", False, 0.5, 1)
-    del plan  # whose pools were made before
+    del plan  # its pools were made before
     monkeypatch.setattr(layout, "learned", {layout.key_of(request, *memory): way})
     onnxpool.clear_caches()
     try:

@@ -29,7 +29,7 @@ def row_major(shape):
 
 
 def sizes_of(axes, rest):
-    """The sizes of dimensions with windows and of the others, in the order of the array."""
+    """The sizes of dimensions with windows, and of other dimensions, in the order of the array."""
     assert all(dim.windows for dim in axes)
     assert not any(dim.windows for dim in rest)
     return tuple(dim.size for dim in sorted([*axes, *rest], key=lambda dim: dim.x))

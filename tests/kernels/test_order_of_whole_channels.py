@@ -17,7 +17,7 @@ LONG = 2048  # maximum number of values of a row
 
 @pytest.fixture(autouse=True)
 def _by_rows():
-    """Channels stay where they are, so that their number is that of neighbours in memory."""
+    """Channels are not transposed, so that their number decides how many neighbours in memory form a row."""
     base._plan.cache_clear()
     Forced.lanes = False
     yield
@@ -27,14 +27,14 @@ def _by_rows():
 
 @pytest.fixture
 def _any_processor():
-    """Costs choose, as on the processor that a test asks for."""
+    """Costs choose as on the processor for which a test asks."""
     Forced.lanes = None
     yield
     planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)
 
 
 def tree(rows):
-    """The sum of rows: that of the largest full tree below their number, plus that of the rest."""
+    """The sum of rows: the largest full tree that is smaller than all rows, plus the tree of the remaining rows."""
     if len(rows) == 1:
         return rows[0]
     first = 1 << (len(rows) - 1).bit_length() - 1
@@ -121,7 +121,7 @@ def test_threads_that_share_a_channel_keep_the_order(dtype, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 def test_quantised_means_of_shared_channels_are_exact(dtype, monkeypatch):
-    """Of every number of lanes and threads, with zero points. Extreme bytes fill the registers of sums."""
+    """Means are exact for any number of lanes and threads, with zero points. Extreme bytes fill the registers."""
     monkeypatch.setattr(threads, "SERIAL_BYTES", 0)
     rng, low, high = np.random.default_rng(47), np.iinfo(dtype).min, np.iinfo(dtype).max
     for k in range(150):
@@ -147,7 +147,7 @@ def test_quantised_means_of_shared_channels_are_exact(dtype, monkeypatch):
 
 @pytest.mark.parametrize("name", ["GlobalAveragePool", "GlobalLpPool"])
 def test_the_strides_of_results_do_not_change_the_order(name):
-    """Axes of arrays once merged only if those of results did."""
+    """Axes of arrays were once merged only if axes of results were."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         x = rng.standard_normal(tuple(rng.integers(1, 6, 5)))

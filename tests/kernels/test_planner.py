@@ -1,4 +1,4 @@
-"""The compiled planner decides as the planner of tests, which is plain Python: the same doubles, forms and tiles."""
+"""The compiled planner decides like the tests' planner in plain Python: the same doubles, forms and tiles."""
 
 import random
 from typing import Any
@@ -73,7 +73,7 @@ def compared(seed: int, least: int) -> None:
 
 @pytest.fixture(params=costs.COSTS)
 def register_bytes(request, monkeypatch):
-    """The costs for registers of so many bytes are in force."""
+    """Put the costs for registers of this many bytes in force."""
     monkeypatch.setattr(slow, "REGISTER", request.param)
     facts = kernels.units, kernels.REGISTER, kernels.PICKS
     planner.prepare(*facts, request.param)
@@ -88,7 +88,7 @@ def register_bytes(request, monkeypatch):
 ])
 @pytest.mark.usefixtures("register_bytes")
 def test_choices_that_once_took_twice_as_long(shape, kernel, stride, worse):
-    """Windows along one axis of a plane, as costs choose for all registers."""
+    """For windows along one axis of a plane, costs make the right choice with all registers."""
     plan = onnxpool.MaxPool(kernel_shape=(kernel,), strides=(stride,), axes=(2,)).plan(shape, np.float32)
     request = requested(plan, np.empty(shape, np.float32))
     assert request

@@ -1,4 +1,4 @@
-"""Calls with millions of windows in the padding run as few lines of Python, and take as little memory, as any other."""
+"""Calls with millions of windows in the padding run few lines of Python and take little memory, like any other."""
 
 import sys
 import tracemalloc
@@ -13,7 +13,7 @@ import onnxpool.xarray
 
 PAD = 1 << 18
 FEW_LINES = 50_000
-FEW_BYTES = 4 << 20  # beside the results
+FEW_BYTES = 4 << 20  # maximum memory besides the results
 FLOATS = np.arange(4, dtype=np.float32)
 INTEGERS = np.arange(4, dtype=np.int32)
 DATES = np.arange(4).astype("M8[s]")

@@ -1,4 +1,4 @@
-"""Scratch memory suffices for every tile of a pool, and more of it than any machine has is refused."""
+"""Scratch memory suffices for every tile of a pool. A pool that needs more than any machine has is refused."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def overwritten() -> int:
 
 @pytest.mark.usefixtures("watched")
 def test_a_last_tile_of_few_windows() -> None:
-    """It may pool all of its windows at once, although larger tiles take them one by one."""
+    """A tile of few windows may pool all of them at once, although larger tiles pool them one by one."""
     x = np.zeros((1, 1, 2_000_000), np.float32)
     given = {"kernel_shape": 2, "strides": 3_000_000, "pads": (27_000_000, 28_000_002)}
     _, indices = onnxpool.max_pool(x, **given, return_indices=True, num_threads=1)
@@ -58,14 +58,14 @@ def test_windows_that_lie_mostly_in_padding(dtype: str) -> None:
 
 @pytest.mark.parametrize("distance", [329406144173384850, 209622091746699450, 2**58])
 def test_rows_that_no_memory_holds(distance: int) -> None:
-    """Their number times their size exceeds 64 bits."""
+    """The number of rows times their size exceeds 64 bits."""
     x = np.broadcast_to(np.float64(1), (1, 1, distance + 1, 2))
     with pytest.raises(MemoryError):
         onnxpool.max_pool(x, 2, dilations=(distance, 1), return_indices=True)
 
 
 def test_regions_of_huge_images() -> None:
-    """As many taps as the whole image has elements are refused, and those of regions suffice."""
+    """Memory for as many taps as a huge image has elements is refused, and memory for the taps of regions suffices."""
     huge = np.broadcast_to(np.float32(1), (1, 1, 2**58, 1))
     with pytest.raises(MemoryError):
         onnxpool.max_roi_pool(huge, np.array([[0, 0, 0, 0, 99_999]], np.float32), (1, 1))

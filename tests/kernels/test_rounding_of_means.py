@@ -93,7 +93,7 @@ def test_means_are_quotients_whatever_the_number_of_taps(taps):
 
 @pytest.mark.parametrize("taps", range(1, 18))
 def test_every_mean_of_bytes_by_few_taps(taps):
-    """Every sum of up to 17 bytes: those of up to 16 are divided in fewer steps."""
+    """Every sum of up to 17 bytes is divided correctly. Sums of up to 16 bytes take fewer steps."""
     sums = np.arange(255 * taps + 1)
     x = (sums[:, None] + np.arange(taps)) // taps  # each row has one of the sums
     assert np.array_equal(x.sum(1), sums)

@@ -301,7 +301,7 @@ def test_all_routes_give_the_same_bits(kind):
 @pytest.mark.parametrize("channels", [16, 33])
 @pytest.mark.parametrize("rank", [2, 3, 4, 5])
 def test_taps_along_any_axes(rank, channels, route):
-    """Wherever the axes with a single tap are. A loop once took the first two axes for those of its columns."""
+    """Axes with a single tap may be anywhere. A loop once took the first two axes for its columns' axes."""
     x = np.random.default_rng(rank).standard_normal((1, *[5] * rank, channels)).astype(np.float32)
     for kernel in itertools.product([1, 2, 3], repeat=rank):
         for stride in (1, 2):
@@ -318,7 +318,7 @@ def test_taps_along_any_axes(rank, channels, route):
 
 
 def added(parts):
-    """The sum over the positions of a kernel, where padding is None: one after the other, or as a binary tree."""
+    """The sum over kernel positions, where padding is None: one after another, or as a binary tree."""
     if len(parts) <= FEW:
         present = [part for part in parts if part is not None]
         return functools.reduce(operators.add, present) if present else None
@@ -336,7 +336,7 @@ def added(parts):
 
 
 def total(x, window):
-    """The sum of a window whose taps are given along each axis: those of the first axis are added first."""
+    """The sum of a window whose taps are given along each axis. Taps of the first axis are added first."""
     if not window:
         return x
     return added([None if tap is None else total(x[..., tap], window[:-1]) for tap in window[-1]])
@@ -371,7 +371,7 @@ def expected_results(x, kind, attributes):
 
 @pytest.mark.parametrize("kind", ["mean", "mean with pads", "norm 1", "norm 2"])
 def test_sums_have_the_order_of_the_oracle(kind):
-    """Taps of the first axis come first; few along an axis are added one after the other, and more as a binary tree."""
+    """Taps of the first axis come first. Few taps along an axis are added one after another, more as a binary tree."""
     rng, long = np.random.default_rng(len(kind)), 0
     for problem in range(40):
         shape, attributes = random_problem(rng)
@@ -425,7 +425,7 @@ def test_windows_at_borders_that_read_the_same_taps(kind):
     assert several > 20
 
 
-SPECIAL = {  # random windows for a loop, how many of them, and the least number that it takes
+SPECIAL = {  # random windows for a loop, how many are drawn, and how many the loop must take at least
     "slide": (lambda rng, kind, dtype: sliding_problem(rng), 14, 5),
     # With AVX-512, `short` keeps rows in registers, and picks the taps of all windows at once.
     "short": (lambda rng, kind, dtype: short_problem(rng, dtype), 16, 2),
@@ -576,7 +576,7 @@ def test_strips_of_smaller_tiles_are_wider_and_fit(channels_last):
 
 
 def test_rows_that_are_wholly_in_the_padding_are_not_read():
-    """The only window along an axis of one element lies before it: nothing before the array is read."""
+    """The only window along an axis of one element lies before the element. Nothing before the array is read."""
     x = Slot(5).hold((2, 5, 7, 5, 3, 1, 2), np.dtype(np.float64), at_end=False, fill=0)
     y = onnxpool.average_pool(x, (3, 3, 2, 1, 1), strides=(3, 2, 2, 2, 2), pads=(4, 0, 2, 1, 0, 0, 4, 0, 0, 0))
     assert np.isnan(y).all()

@@ -1,4 +1,4 @@
-"""Norms of small p, of which the first versions of LpPool and GlobalLpPool allow any above 0."""
+"""Norms with small p. The first versions of LpPool and GlobalLpPool allow any p above 0."""
 
 import math
 
@@ -11,7 +11,7 @@ import onnxpool
 @pytest.mark.parametrize("p", [1e-30, 1e-19, 5e-4, 1 / 1074, 1 / 1023, 1 / 600, 1 / 100, 0.3])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_norms_of_single_elements_are_magnitudes(p: float, dtype: str) -> None:
-    """Up to the digits that a power of this p loses."""
+    """The norm is the magnitude, up to the digits that a power with this p loses."""
     x = np.array([[[1, -1, 3, -0.01, 1e30, 1e-30, 0, np.inf, np.nan]]], dtype)
     y = onnxpool.lp_pool(x, 1, p=p, opset=1)
     lost = 2.0**-50 / p
@@ -24,7 +24,7 @@ def test_norms_of_single_elements_are_magnitudes(p: float, dtype: str) -> None:
 @pytest.mark.parametrize("p", [1e-30, 5e-4, 1 / 1000, 1 / 500, 1 / 64])
 @pytest.mark.parametrize("count", [2, 3, 100])
 def test_norms_of_ones_are_powers_of_their_number(p: float, count: int) -> None:
-    """Which soon exceed the range."""
+    """Norms of ones are powers of their number, which soon exceed the range."""
     (y,) = onnxpool.global_lp_pool(np.ones((1, 1, count)), p=p, opset=1).ravel()
     digits = math.log2(count) / p
     if digits >= 1024:

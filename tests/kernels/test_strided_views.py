@@ -1,4 +1,4 @@
-"""Elements that an array repeats, by strides of 0: the same bits as for a copy."""
+"""Arrays that repeat elements, with strides of 0, have the same results as copies, bit by bit."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ VIEWS = {
 def pools(x, last):
     """Pools of every family that accept the dtype, with windows that share taps and that skip elements.
 
-    Sums of channels-last global pools follow memory order, which is that of a copy if channels have the least stride.
+    Sums of channels-last global pools follow memory order. A copy has the same order if channels have the least stride.
     """
     ndim = x.ndim - 2
     for kernel, stride, dilation in ((3, 2, 1), (2, 2, 1), (3, 1, 1), (1, 1, 1), (2, 3, 1), (2, 1, 2)):
@@ -49,7 +49,7 @@ def test_a_view_gives_the_bits_of_its_copy(view, dtype, shape, last):
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("operator", [onnxpool.GlobalAveragePool, onnxpool.GlobalLpPool])
 def test_repeated_elements_are_added_in_the_order_of_a_copy(operator, channels_last):
-    """Axes of stride 0 are lanes where those of a copy would be."""
+    """Axes with stride 0 are lanes wherever the same axes of a copy are lanes."""
     rng = np.random.default_rng(0)
     pool = operator(channels_last=channels_last)
     for shape in ((2, 5, 6, 40), (1, 3, 7, 17), (3, 4, 4, 64), (2, 9, 1, 33)):

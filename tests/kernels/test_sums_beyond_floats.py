@@ -75,7 +75,7 @@ def test_a_sum_that_overflows_and_cancels_has_one_sign_of_zero(dtype, pads):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("last", [0, 1])
 def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
-    """Nor does it differ next to a window of zeros, although the powers of both sum to zero."""
+    """The norm is not zero, also next to a window of zeros, although the powers of both sum to zero."""
     tiny = float(np.finfo(dtype).smallest_subnormal)
     x = np.zeros((1, 64, 6, 6), dtype)
     x[0, 5, 2, 2] = tiny

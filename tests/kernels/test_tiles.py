@@ -34,7 +34,7 @@ def span_read(axis, count):
 
 
 def test_what_a_tile_reads_and_writes():
-    """Places are those from the first tap to the last one along each axis; results are one for each window."""
+    """Places lie between the first and the last tap along each axis. Each window has one result."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         axes = random_axes(rng)
@@ -48,7 +48,7 @@ def test_what_a_tile_reads_and_writes():
 
 
 def test_the_number_of_tiles():
-    """Tiles cover all items, windows and lanes; the last one along each of them may be smaller."""
+    """Tiles cover all items, windows and lanes. The last tile along each of these may be smaller."""
     rng = np.random.default_rng(2)
     for _ in range(300):
         axes, items, lanes = random_axes(rng), int(rng.integers(1, 9)), int(rng.integers(1, 300))
@@ -180,13 +180,13 @@ def test_there_are_enough_tasks_or_more_would_cost_too_much():
         if before >= tasks:
             assert part == start
         elif part.windows == start.windows and part.lanes == start.lanes and part.items > 1:
-            larger = 2 * part.items  # or less by one
+            larger = 2 * part.items  # or one less
             assert part == start or groups * math.ceil(items / larger) * tiles.count(axes, 1, lanes, start) < tasks
     assert reached > 20
 
 
 def test_several_threads_have_tasks_from_2_to_17_elements_and_results_on():
-    """They have one task below that."""
+    """Smaller problems have one task."""
     for elements, results, wanted in ((2**16, 2**16, 4), (2**16, 2**16 - 1, 1), (2**17 - 1, 1, 4), (2**17 - 2, 1, 1)):
         assert tiles.tasks_of((Axis(elements, results, 1),), (1, 1, 1)) == (1, wanted)
         assert tiles.tasks_of((Axis(elements, results, 1),), (2, 1, 1))[1] == 4

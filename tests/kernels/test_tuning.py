@@ -98,7 +98,7 @@ def test_all_ways_give_the_same_bits():
 
 
 def ticking(monkeypatch, times, passing=0.0):
-    """Calls whose times are given: an endless list of bursts for each. Returns the calls, and those that were timed."""
+    """Calls with given times, an endless list of bursts for each. Returns the calls, and a list of the calls timed."""
     timed, clock = [], itertools.count(0, passing)
     calls = [(lambda place=place: place) for place in range(len(times))]
     bursts = {call: itertools.cycle(own) for call, own in zip(calls, times, strict=True)}
@@ -149,7 +149,7 @@ def plan(monkeypatch):
 
 
 def test_the_fastest_way_is_used(plan):
-    """By the plan, although it has run before, by later plans, and for arrays of these strides only."""
+    """The plan uses it although it has run before, and so do later plans, but only for arrays of these strides."""
     x = np.random.default_rng(0).standard_normal(plan.shape, np.float32)
     y = plan(x)
     usual = plan._row_major_pool().setup
@@ -178,7 +178,7 @@ def test_a_given_way_is_used_whatever_was_learned(plan):
 
 
 def test_tiles_grow_with_their_room(plan):
-    """Up to the largest problem, of which they are a part."""
+    """Tiles grow with their room, at most to the whole problem."""
     x = np.zeros((2, 80, 80, 256), np.float32)
     large = plan.operator.plan(x.shape, x.dtype)
     memory = large._memory(x, large(x), None)
@@ -212,7 +212,7 @@ def test_what_was_learned_is_found_for_problems_of_two_forms(monkeypatch):
 
 
 def test_a_known_problem_is_not_measured_again(plan, monkeypatch):
-    """Unless it was measured with another number of threads."""
+    """A known problem is measured again only with another number of threads."""
     measured = []
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: measured.append(len(calls)) or 0)
     large = onnxpool.MaxPool(kernel_shape=2).plan((1, 64, 100, 100), np.float32)
@@ -250,7 +250,7 @@ def test_plans_with_one_way_return_themselves(monkeypatch):
     ({"x": np.ones((1, 40, 40, 63), np.float32)}, PoolError, "X"),
     ({"x": np.ones((1, 40, 40, 64))}, PoolTypeError, "X")])
 def test_wrong_arguments_are_refused(plan, arguments, error, place):
-    """Before anything is measured."""
+    """Wrong arguments are refused before anything is measured."""
     with pytest.raises(error) as caught:
         plan.tuned(**arguments)
     assert caught.value.attribute == place
@@ -262,7 +262,7 @@ def test_wrong_arguments_are_refused(plan, arguments, error, place):
     np.float32(0.01), np.float16(0.01), np.float64(0.01), np.longdouble(0.01), Fraction(1, 100), np.array(0.01), 1,
     np.int8(1), np.array(1)], ids=repr)
 def test_any_real_number_of_seconds(plan, monkeypatch, seconds):
-    """Of Python or NumPy. It is a float where time is measured."""
+    """Any real number of Python or NumPy is accepted. Where time is measured, it is a float."""
     given = []
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: given.append(seconds) or 0)
     assert plan.tuned(seconds=seconds) is plan
@@ -281,7 +281,7 @@ def test_plans_too_large_to_measure():
 
 
 def test_wisdom_is_data(plan):
-    """It survives JSON, and another process that loads it has the same ways, also by the environment."""
+    """It survives JSON. Another process that loads it, also through the environment, has the same ways."""
     plan.tuned()
     text = json.dumps(onnxpool.wisdom())
     expected = dict(ways.learned)
@@ -292,7 +292,7 @@ def test_wisdom_is_data(plan):
 
 
 def test_wisdom_is_loaded_at_import(plan, tmp_path):
-    """From the file that ONNXPOOL_WISDOM names."""
+    """Wisdom is loaded from the file that ONNXPOOL_WISDOM names."""
     plan.tuned()
     path = tmp_path / "wisdom.json"
     path.write_text(json.dumps(onnxpool.wisdom()))
@@ -307,7 +307,7 @@ def test_wisdom_is_loaded_at_import(plan, tmp_path):
 @pytest.mark.parametrize("content", [
     None, "", "[]", "{", '{"version": "0"}', "\x00\xff", pytest.param("[" * 100_000, id="deep")])
 def test_a_file_that_cannot_be_used_is_ignored(tmp_path, content):
-    """With a warning that names the file or what differs; the import succeeds."""
+    """A warning names the file, or what differs, and the import succeeds."""
     path = tmp_path / "wisdom.json"
     if content is not None:
         path.write_text(content)
@@ -335,7 +335,7 @@ def test_wisdom_of_another_machine_is_ignored(plan, name):
     ["passes", False, "1", 1], ["passes", False, 1.0, 0], ["passes", False, 1.0, 1e9], [[], {}, None, None], None,
     "abcd", {"step": "passes"}])
 def test_an_entry_that_is_no_way_is_ignored(entry):
-    """Others are loaded."""
+    """Other entries are loaded."""
     found = onnxpool.wisdom() | {"ways": {"[1]": entry, "[2]": ["direct", False, 1, 1]}}
     with pytest.warns(RuntimeWarning, match="1 of 2 entries"):
         assert onnxpool.load_wisdom(found) == 1

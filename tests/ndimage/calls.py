@@ -23,7 +23,7 @@ from onnxpool.ndimage import arguments, filters
 PADDINGS = {"reflect": "symmetric", "grid-mirror": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
             "grid-wrap": "wrap", "constant": "constant", "grid-constant": "constant"}
 DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"]
-LACKING = ["float16", "bfloat16"]  # in SciPy
+LACKING = ["float16", "bfloat16"]  # dtypes that SciPy lacks
 EXTREMA = ("maximum_filter", "minimum_filter", "maximum_filter1d", "minimum_filter1d", "grey_erosion", "grey_dilation",
            "grey_opening", "grey_closing")
 MEANS = ("uniform_filter", "uniform_filter1d")
@@ -149,7 +149,7 @@ def windows_of(call: Call) -> Any:
 
 
 def check_means(call: Call, y: Any) -> None:
-    """Compare means with exact ones, and those along one axis with SciPy's."""
+    """Compare means with exact means, and means along one axis also with SciPy's."""
     if not y.size:
         return
     windows = windows_of(call)
@@ -182,7 +182,7 @@ def check_means(call: Call, y: Any) -> None:
 
 @contextlib.contextmanager
 def cut(seed: int) -> Iterator[None]:
-    """Cut small arrays like large ones in every other call: into strips, and into blocks of few elements."""
+    """In every other call, cut small arrays like large ones: into strips, and into blocks of few elements."""
     usual = filters.SMALL, filters.PICKED, filters.BLOCK
     if seed % 2:
         filters.SMALL, filters.PICKED, filters.BLOCK = 0, 1 << seed % 13, 1 << 4 + seed % 10

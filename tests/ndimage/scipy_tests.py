@@ -2,7 +2,7 @@
 
     python -m tests.ndimage.scipy_tests [SDIST]
 
-Takes the tests that are installed with SciPy, or those of an sdist, such as scipy-1.17.1.tar.gz, or of a clone. Prints
+Takes the tests that are installed with SciPy, or tests from an sdist, such as scipy-1.17.1.tar.gz, or a clone. Prints
 a line for each test that calls one of the functions and fails, and their number.
 """
 
@@ -56,13 +56,13 @@ class Record:
 
 
 def from_sdist(sdist: Path, work: Path) -> list[str]:
-    """Arguments of pytest that select the tests of an sdist or a clone, which are copied to a folder."""
+    """pytest arguments that select the tests of an sdist or a clone. The tests are copied to a folder."""
     if sdist.is_file():
         with tarfile.open(sdist) as archive:
             archive.extractall(work, [one for one in archive if "/scipy/ndimage/tests/" in one.name
                                       or one.name.endswith("/scipy/conftest.py")], filter="data")
         sdist = next(work.iterdir())
-    package = work / "tests_of_scipy"  # another name than that of the tests of onnxpool
+    package = work / "tests_of_scipy"  # a name that differs from onnxpool's own tests
     shutil.copytree(sdist / "scipy" / "ndimage" / "tests", package)
     shutil.copy(sdist / "scipy" / "conftest.py", work)
     return [str(package / f"{name}.py") for name in MODULES]

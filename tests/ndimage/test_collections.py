@@ -22,7 +22,7 @@ rng = np.random.default_rng(0)
 @pytest.mark.parametrize("name", ndimage.__all__)
 @pytest.mark.parametrize("size", [4, 40])
 def test_dask_arrays(name: str, mode: Any, size: int) -> None:
-    """The same bits, in the same chunks, also for windows that are longer than a chunk or the array."""
+    """Results have the same bits and chunks, also with windows that are longer than a chunk or the array."""
     if name.endswith("1d") and isinstance(mode, tuple):
         return
     further: dict[str, Any] = {"truncate": True} if "uniform" in name else {"output": np.float64}
@@ -39,7 +39,7 @@ def test_dask_arrays(name: str, mode: Any, size: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_calls_on_dask_arrays(seed: int) -> None:
-    """As for arrays in memory, in random chunks."""
+    """Random calls on random chunks return the same as on arrays in memory."""
     for place in range(12):
         call = calls.draw(7_000 + 12 * seed + place)
         expected = getattr(ndimage, call.name)(call.x, **call.given)
@@ -49,7 +49,7 @@ def test_random_calls_on_dask_arrays(seed: int) -> None:
 
 
 def test_a_chunk_depends_on_its_neighbours_only() -> None:
-    """The graph of one chunk of many."""
+    """The graph of one chunk, out of many, contains its neighbours only."""
     d = da.zeros((4000, 4000), chunks=250, dtype=np.float32)
     for mode in MODES:
         y = ndimage.uniform_filter(d, 9, mode=mode)
@@ -68,7 +68,7 @@ def test_dask_arrays_larger_than_memory() -> None:
 
 
 def test_nan_in_dask_arrays() -> None:
-    """`skipna` and the comparison with the constant."""
+    """`skipna`, and comparisons with the constant, work as for arrays in memory."""
     x = np.where(rng.random((20, 20)) < 0.3, np.nan, rng.random((20, 20)))
     d = da.from_array(x, chunks=6)
     for name in ("maximum_filter", "minimum_filter", "uniform_filter"):

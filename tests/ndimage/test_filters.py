@@ -39,7 +39,7 @@ def test_random_calls(seed: int) -> None:
 
 @pytest.mark.slow
 def test_many_random_calls() -> None:
-    """The campaign."""
+    """Many random calls, as in the campaign."""
     assert calls.run(20_000, 1) == 0
 
 
@@ -56,7 +56,7 @@ def test_parameters_are_those_of_scipy(name: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_windows_are_clipped_only_where_this_loses_nothing(mode: str, size: int) -> None:
-    """Each element beyond an end at which windows are clipped is one of the clipped window."""
+    """Where windows are clipped, each element beyond the end equals an element of the clipped window."""
     extend = MODES[mode]
     if extend is None:
         return
@@ -108,7 +108,7 @@ def test_empty_arrays_and_arrays_without_axes(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_output_can_be_a_dtype(name: str) -> None:
-    """Results are stored in it after each axis, as by SciPy, also where it wraps around."""
+    """Results are stored in the dtype after each axis, as in SciPy, also where it wraps around."""
     x = rng.integers(-300, 300, (9, 8))
     for dtype in (np.float32, "float64", np.dtype(np.int16), np.uint8, bool):
         if dtype is bool and "uniform" in name:
@@ -136,7 +136,7 @@ def test_output_can_be_an_array(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [">i4", "<i4", np.dtype(">f8")])
 def test_output_can_be_a_dtype_of_any_byte_order(name: str, dtype: Any) -> None:
-    """The result has it, as SciPy's, also if nothing is filtered."""
+    """The result has this byte order, as in SciPy, also if nothing is filtered."""
     x = rng.integers(0, 200, (9, 8))
     for size in (3, 1):
         y = getattr(ndimage, name)(x, size, output=dtype)
@@ -164,7 +164,7 @@ def test_output_may_overlap_the_input(name: str, size: int) -> None:
 
 
 def test_truncated_means_of_large_integers_are_exact() -> None:
-    """Also where float64 has not all integers, and where sums exceed 64 bits."""
+    """Means are exact also beyond the integers that float64 represents, and where sums exceed 64 bits."""
     for dtype in (np.int64, np.uint64, np.int32, np.uint8, np.int8):
         limits = np.iinfo(dtype)
         x = rng.integers(limits.min, limits.max, (30,), dtype, endpoint=True)
@@ -217,7 +217,7 @@ def test_means_of_bool_are_rounded() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("mode", MODES)
 def test_nan(dtype: Any, mode: str) -> None:
-    """Windows with a NaN have the result NaN, unless NaNs are left out."""
+    """Windows with a NaN have the result NaN, unless NaNs are skipped."""
     x = np.arange(12).reshape(3, 4).astype(dtype)
     x[1, 3] = np.nan
     held = ndimage.maximum_filter(np.isnan(x), 3, mode=mode)
@@ -257,7 +257,7 @@ def test_dates() -> None:
                                   ml_dtypes.bfloat16(2)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, bool])
 def test_constants_of_any_type(cval: Any, dtype: Any) -> None:
-    """They mean what equal numbers of Python do."""
+    """Constants of any type have the same effect as equal Python numbers."""
     x = rng.integers(0, 2 if dtype is bool else 9, (6, 7)).astype(dtype)
     if dtype is bool and not isinstance(cval, (bool, np.bool_)):
         return
@@ -383,7 +383,7 @@ def test_windows_that_exceed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_output_is_not_written_if_a_call_is_refused() -> None:
-    """A read-only array neither."""
+    """If a call is refused, `output` is not written. Neither is a read-only array."""
     y = np.full_like(X, 7)
     with pytest.raises(onnxpool.PoolError):
         ndimage.maximum_filter(X, 3, output=y, mode="edge")
@@ -394,7 +394,7 @@ def test_output_is_not_written_if_a_call_is_refused() -> None:
 
 
 def test_limits() -> None:
-    """Those in force count the whole call, and nothing is written."""
+    """Limits in force count the whole call, and nothing is written beyond them."""
     x = rng.standard_normal((300, 300))
     y = np.zeros_like(x)
     with onnxpool.limits(max_output_bytes=x.nbytes, max_work=10 * x.size):
@@ -407,7 +407,7 @@ def test_limits() -> None:
 
 
 def test_caches_are_cleared() -> None:
-    """Filters are remembered as operators are."""
+    """Filters are cached like operators."""
     from onnxpool.ndimage import arguments
 
     ndimage.maximum_filter(X, 3)
@@ -434,7 +434,7 @@ def test_memory(name: str, given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ["maximum_filter", "uniform_filter", "grey_opening"])
 def test_threads_do_not_change_results(name: str) -> None:
-    """One thread or two."""
+    """One thread and two threads give the same results."""
     x = rng.standard_normal((500, 700)).astype(np.float32)
     one, two = (getattr(ndimage, name)(x, 5, mode="wrap", num_threads=n) for n in (1, 2))
     assert np.array_equal(one, two)

@@ -14,7 +14,7 @@ from onnxpool import ndimage
 
 scipy = pytest.importorskip("scipy")
 
-# Tests that fail, and why. All others that fail have been refused: windows are rectangles, and numbers are real.
+# Tests that fail, and why. Other failing tests end in refusals: windows are rectangles, and numbers are real.
 REASONS = {
     "test_multiple_modes_sequentially": "means along two axes are rounded once, not after each axis",
     "test_uniform_filter1d_roundoff_errors": "means of integers are rounded to the nearest one, not truncated",
@@ -25,7 +25,7 @@ REFUSED = ("is no flat rectangle", "Complex type not supported")
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ["installed", "sdist"])
 def test_tests_of_scipy(source: str, tmp_path: Path) -> None:
-    """Those that call one of these functions pass, or are among the exceptions. An sdist has them as well."""
+    """SciPy's tests of these functions pass, or are among the exceptions. An sdist has these tests as well."""
     if find_spec("scipy.ndimage.tests") is None:
         pytest.skip("scipy.ndimage.tests is not installed; run python -m tests.ndimage.scipy_tests SDIST")
     sdist = tmp_path / "scipy-1.0.tar.gz"

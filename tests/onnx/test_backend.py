@@ -66,7 +66,7 @@ def run(names):
 
 
 def test_onnx_runs_its_tests_of_the_family(cases):
-    """onnx's BackendTest passes for each of its small models that has a pooling node."""
+    """onnx's BackendTest passes for each of its small models with a pooling node."""
     wanted = sorted(name for kind in KINDS if kind != "real" for name in cases[kind])
 
     assert len(wanted) > 60
@@ -163,7 +163,7 @@ def test_errors_keep_their_text():
     (RAMP[:, :, :3], "input 'x' is float32 (1,1,3,4), but the model takes float32 (N,1,4,4)"),
 ])
 def test_inputs_that_do_not_fit(inputs, text):
-    """Inputs are refused by name, with the expected type; one with a default may be omitted, or given by name."""
+    """Inputs are refused by name, with the expected type. An input with a default may be omitted, or passed by name."""
     weight = helper.make_tensor("w", TensorProto.FLOAT, [1], [2.0])
     made = model([helper.make_node("Mul", ["x", "w"], ["a"]), helper.make_node("GlobalMaxPool", ["a"], ["y"])],
                  [helper.make_tensor_value_info("x", 1, ["N", 1, 4, 4]), helper.make_tensor_value_info("w", 1, [1])],
@@ -180,7 +180,7 @@ def test_inputs_that_do_not_fit(inputs, text):
     (np.ones((1, 1, 2), ml_dtypes.bfloat16), np.float16), (np.ones((1, 1, 2), ml_dtypes.float8_e4m3fn), np.int8),
     (np.ones((1, 1, 2), [("a", np.float32)]), np.float32), (np.ones((1, 1, 2), "V4"), np.float32)])
 def test_bits_of_another_dtype_are_refused(given, wanted):
-    """Only raw bytes, as .npy files have them, are read as a dtype, and only as one that .npy files do not know."""
+    """Only raw bytes, as in .npy files, are read as another dtype, and only as a dtype that .npy files do not know."""
     dtype = helper.np_dtype_to_tensor_dtype(np.dtype(wanted))
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [
         helper.make_tensor_value_info("x", dtype, [1, 1, 2])], [helper.make_tensor_value_info("y", dtype, [1, 1, 2])])

@@ -38,7 +38,7 @@ def arrays(folder, kind):
 
 
 def test_decisions_without_results():
-    """The page names the decisions that have only errors, and those of which a part is errors."""
+    """The page names the decisions that have only errors, and the decisions that also have errors."""
     errors = {case.decided.decision for case in every_case().values() if case.error} - {""}
     without = errors - {case.decided.decision for case in CASES}
     named = re.search(r"^All cases of \[(D\d+)\]\(\S+\), and some of (.*), must be refused", TEXT, re.MULTILINE)

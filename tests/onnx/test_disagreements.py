@@ -22,7 +22,7 @@ def rows_of(example, who=None):
 
 
 def same(runtime, example):
-    """Whether a runtime returns the library's result; a refusal is a disagreement."""
+    """Whether a runtime returns the library's result. A refusal is a disagreement."""
     try:
         run = PEERS[runtime](example)
     except Exception:
@@ -31,7 +31,8 @@ def same(runtime, example):
 
 
 def runs_here(name, monkeypatch):
-    """Whether the runtime of a row does what it says on this processor. The row is tested as on one that it names."""
+    """Whether a row's runtime behaves on this processor as the row says. Tests assume a processor that the row
+    names."""
     if name != "openvino-bfloat16-crash":
         return True
     there, here = ["x86_v3", "baseline"], disagreements_module.available()
@@ -389,7 +390,7 @@ def test_a_border(name, example, applies, needs_named_version, monkeypatch):
 
 @pytest.mark.parametrize(("sets", "channels"), [(["x86_v4", "x86_v3"], 16), (["x86_v3"], 8), (["baseline"], 8)])
 def test_onnxruntime_has_blocks_as_wide_as_registers(sets, channels, monkeypatch):
-    """Twice as wide with AVX-512."""
+    """Blocks are twice as wide with AVX-512."""
     monkeypatch.setattr(disagreements_module, "available", lambda: sets)
     blocked = [n for n in range(1, 33) if ort_blocked(made("MaxPool", 12, ramp(1, n, 2, 2), kernel_shape=[2, 2]).case)]
     assert blocked == list(range(channels, 33, channels))

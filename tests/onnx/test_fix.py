@@ -18,7 +18,7 @@ from onnxpool.onnx.disagreements import Filter
 from onnxpool.onnx.protos import ModelError
 
 ORT_RELEASE = tuple(int(part) for part in onnxruntime.__version__.split(".")[:2])
-UNITS = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # half of one in the last place
+UNITS = {"float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}  # half a unit in the last place
 
 
 def results(proto, inputs):
@@ -123,7 +123,7 @@ def constants_of(model):
 
 @pytest.mark.smoke
 def test_ceil_mode_becomes_pads(fixed):
-    """Of a maximum with Indices; the batch may stay unknown."""
+    """ceil_mode of a maximum with Indices becomes pads. The batch may stay unknown."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[N, C, 5, 6] x) => (float[a, b, c, d] y, int64[a, b, c, d] i) {
@@ -135,7 +135,7 @@ def test_ceil_mode_becomes_pads(fixed):
 
 
 def test_a_window_that_ceil_mode_drops(fixed):
-    """The pads at its place go, since rounding down would keep it."""
+    """Pads are removed where the window was, because rounding down would keep the window."""
     _, model = fixed("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 2] x) => (float[a, b, c] y) {
@@ -177,7 +177,7 @@ def test_padding_that_counts_becomes_a_pad(fixed):
 @pytest.mark.parametrize(("dtype", "lowest"), [("float", -np.inf), ("float16", -np.inf), ("double", -np.inf),
                                                ("int8", -128), ("uint8", 0)])
 def test_pads_as_large_as_the_kernel(fixed, dtype, lowest):
-    """A Pad of the lowest value takes their place, in the dtype of the input."""
+    """A Pad with the lowest value of the input's dtype replaces such pads."""
     _, model = fixed(f"""
         <ir_version: 8, opset_import: ["" : 13]>
         agraph ({dtype}[1, 1, 5] x) => ({dtype}[a, b, c] y) {{
@@ -213,7 +213,7 @@ def test_results_that_would_change(fixed, node, reason):
      "more than 65536 windows reach into padding"),
 ])
 def test_sizes_and_pads_without_limit(fixed, shape, attributes, reason):
-    """They cost neither time nor memory, as no tensor is made and no Pad becomes large."""
+    """Huge sizes and pads cost neither time nor memory, because no tensor is made and no Pad becomes large."""
     done, _ = fixed(f"""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[{shape}] x) => (float[a, b, c] y) {{ y = AveragePool <kernel_shape = [2], {attributes}> (x) }}""")
@@ -256,7 +256,7 @@ def test_indices_are_kept(fixed):
             y = MaxPool <kernel_shape = [2], strides = [2], ceil_mode = 1> (v) }> }""",
 ], ids=["input", "claim", "loop"])
 def test_sizes_that_are_not_sure(fixed, text):
-    """Neither unknown sizes nor those that a model only claims suffice."""
+    """Neither unknown sizes nor sizes that a model only claims suffice."""
     done, model = fixed(f'<ir_version: 8, opset_import: ["" : 16]>\n{text}')
     assert [node.changes for node in done.nodes] == [[]]
     assert "not known" in done.nodes[0].reasons[0] or "infers no shape" in done.nodes[0].reasons[0]
@@ -279,7 +279,7 @@ FUNCTION = """
     (10, "<steps>", "strides: ints = @steps", "its attributes come from the caller of a function"),
 ])
 def test_functions(fixed, size, attributes, strides, reason):
-    """They are rewritten if that fits all of their calls."""
+    """Functions are rewritten if the change fits all of their calls."""
     given = "<steps = [2]>" if attributes else ""
     done, model = fixed(FUNCTION.format(size=size, attributes=attributes, strides=strides, given=given))
     node = model.functions[0].node[0]
@@ -290,7 +290,7 @@ def test_functions(fixed, size, attributes, strides, reason):
 
 
 def test_names_that_the_model_uses(fixed):
-    """New values get others, also in the bodies of a graph."""
+    """New values get other names, also in the bodies of a graph."""
     _, model = fixed("""
         <ir_version: 8, opset_import: ["" : 13]>
         agraph (float[1, 1, 5] x, bool y_padded) => (float[a, b, c] z) {
@@ -411,7 +411,7 @@ def shuffled(content):
 
 @pytest.mark.smoke
 def test_all_other_bytes_stay(tmp_path):
-    """Even where parsing and writing a model would change them."""
+    """All other bytes stay, even where parsing and writing a model would change them."""
     model = parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 5] x) => (float[a, b, c] z) <float[200] w> {

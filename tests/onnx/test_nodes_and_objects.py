@@ -43,7 +43,7 @@ def test_every_published_case_is_here():
 
 @pytest.mark.parametrize(("model", "inputs", "outputs", "tolerance"), published())
 def test_published_case(model, inputs, outputs, tolerance):
-    """A node test of onnx returns its published result, within its precision."""
+    """A node of onnx's tests returns the published result, within its precision."""
     op = onnxpool.from_node(model.graph.node[0], {entry.domain: entry.version for entry in model.opset_import})
     np.testing.assert_allclose(op(*inputs), outputs[0], **tolerance, strict=True)
 

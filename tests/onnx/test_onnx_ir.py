@@ -29,7 +29,7 @@ def quiet(caplog):
 
 
 def outcome(node, opsets):
-    """The operator of a node, or all that its error says."""
+    """The operator of a node, or everything that its error says."""
     try:
         return from_node(node, opsets)
     except (PoolError, PoolTypeError) as error:
@@ -37,7 +37,7 @@ def outcome(node, opsets):
 
 
 def same(proto, opsets):
-    """The outcome for a NodeProto, which must be that for the node of onnx-ir."""
+    """The outcome for a NodeProto, which must equal the outcome for the onnx-ir node."""
     expected, got = outcome(proto, opsets), outcome(ir.from_proto(proto), opsets)
     assert repr(got) == repr(expected)  # NaN among the attributes does not equal itself
     return expected

@@ -47,7 +47,7 @@ MODEL = """
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch):
-    """Whatever is registered is forgotten afterwards, and what the examples of the page registered is not there."""
+    """An empty registry. What a test registers is removed afterwards."""
     kept = {key: list(found) for key, found in folding.registry.op_evaluators.items() if key[1] not in POOLS}
     monkeypatch.setattr(folding.registry, "op_evaluators", kept)
 

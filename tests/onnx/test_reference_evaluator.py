@@ -118,7 +118,7 @@ def test_functions_have_their_own_opsets():
     model = parser.parse_model(FUNCTIONS)
     assert Evaluator(model).run(None, {"x": X})[0].ravel().tolist() == [14, 22, 46, 54]
 
-    model.functions[1].opset_import[0].version = 17  # p is an integer there
+    model.functions[1].opset_import[0].version = 17  # in this opset, p is an integer
     with pytest.raises(NodeError, match="node 'b': LpPool-11: p"):
         Evaluator(model).run(None, {"x": X})
 
@@ -201,7 +201,7 @@ def with_imports(proto, imports):
 
 @pytest.mark.parametrize("imports", CONTRADICTIONS, ids=str)
 def test_a_domain_has_one_opset(imports, tmp_path, capsys):
-    """Two different ones are refused wherever imports are read, of models, functions and graphs: neither is dropped."""
+    """Two different opsets of a domain are refused in models, functions and graphs, so neither is silently dropped."""
     node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2])
     function = helper.make_function("local", "F", ["x"], ["y"], [node], [helper.make_opsetid("", 21)])
     graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])],

@@ -107,7 +107,7 @@ def test_a_row_of_graphs_holds(row, steps, how):
 
 @pytest.mark.parametrize(("rows", "steps", "how"), HOLDS_NOT, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_row_of_graphs_does_not_hold(rows, steps, how):
-    """One thing differs, and nothing is merged."""
+    """If one thing differs, nothing is merged."""
     assert not {name for name in names(graph(steps, **how)) if name.startswith(rows)}
 
 

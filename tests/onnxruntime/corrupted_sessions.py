@@ -27,7 +27,7 @@ import onnxpool  # noqa: E402
 from onnxpool.schemas import SCHEMAS  # noqa: E402
 
 OPERATORS = (*WEIGHTED, "MaxUnpool")
-MOST_BYTES = 8 * 2**30  # of address space, of which onnxruntime reserves more than onnxpool
+MOST_BYTES = 8 * 2**30  # maximum address space, of which onnxruntime reserves more than onnxpool
 LARGE = 2**20  # elements of a result that is compared
 STATE = onnxruntime.capi.onnxruntime_pybind11_state
 ERRORS = tuple(kind for kind in vars(STATE).values() if isinstance(kind, type) and issubclass(kind, Exception))
@@ -35,7 +35,7 @@ OURS = re.compile(r"(" + "|".join(sorted(SCHEMAS, key=len, reverse=True)) + r")(
 
 
 class UnusableError(Exception):
-    """A call that no node stands for."""
+    """No node can stand for a call."""
 
 
 def node_of(call):
@@ -70,7 +70,7 @@ def draw(choices):
     """A call that a node can stand for, with its model."""
     while True:
         call, kinds = draw_corrupted(choices, OPERATORS)
-        while call.further and call.further[-1] is None:  # a node does not have it
+        while call.further and call.further[-1] is None:  # a node omits it
             call = replace(call, further=call.further[:-1])
         domain = call.operator in (*QLINEAR, NHWC_MAX)
         if not domain and type(call.opset or 0) is int:
@@ -93,20 +93,20 @@ def python(call, attributes):
         how["opset"] = call.opset
     try:
         result = getattr(onnxpool, name)(**attributes, **how)(*inputs, num_threads=1)
-    except (onnxpool.PoolError, TypeError, MemoryError) as error:  # a TypeError may be of an attribute nobody has
+    except (onnxpool.PoolError, TypeError, MemoryError) as error:  # an unknown attribute raises TypeError
         return None, error
     return result if isinstance(result, tuple) else (result,), None
 
 
 def attempt(seed):
-    """Make one session and run it three times; the fault of an outcome, the names of all, and what was tried."""
+    """Make one session and run it three times. Return what is wrong, the names of all outcomes, and what was tried."""
     choices = SeededChoices(seed)
     call, kinds, model, attributes = draw(choices)
     tried = [call]
     for _ in range(2):
         changed = choices.pick((bad_shape, bad_value))(choices, call)
         if changed.attributes is call.attributes and len(changed.inputs) == len(call.inputs):
-            tried.append(replace(changed, opset=call.opset))  # which a run cannot change
+            tried.append(replace(changed, opset=call.opset))  # a run cannot change the opset
 
     def text():
         return f"{kinds} {attributes}\n  " + "\n  ".join(map(describe, tried))
@@ -129,7 +129,7 @@ def attempt(seed):
 
 
 def judged(refusal, error):
-    """The fault of an error, where the Python call was refused with another one or not at all."""
+    """What is wrong with an error, if the Python call was refused with another error or not at all."""
     if refusal is not None or not OURS.search(str(error)):
         return None
     return f"onnxpool's node refuses what Python accepts: {error}"

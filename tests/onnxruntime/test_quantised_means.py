@@ -33,7 +33,7 @@ def quantised_session(dtype: str, rank: int, last: int) -> onnxruntime.Inference
 
 
 def quantisation(random: np.random.Generator, dtype: str) -> dict[str, Any]:
-    """Scales and zero points as a quantiser might choose them, and some with which most results saturate."""
+    """Scales and zero points that a quantiser might choose, and some with which most results saturate."""
     limits = np.iinfo(dtype)
     zeros = random.integers(limits.min, limits.max, 2, dtype, endpoint=True)
     x_scale = np.float32(np.exp(random.uniform(-8, 2)))

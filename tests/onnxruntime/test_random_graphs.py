@@ -10,7 +10,7 @@ QUICK, LONG = 60, 3000
 
 
 def run(seeds):
-    """Graphs for which a session computes something else, and the number of graphs of each kind."""
+    """The graphs for which a session computes something else, and the number of graphs of each kind."""
     outcomes = {seed: check(draw(seed)) for seed in seeds}
     failures = [f"seed {seed}: {outcome.problems}" for seed, outcome in outcomes.items() if outcome.problems]
     return failures, Counter(outcome.kind for outcome in outcomes.values())
@@ -27,7 +27,7 @@ def test_random_graphs():
 
 @pytest.mark.slow
 def test_many_random_graphs():
-    """Seeds that no other run uses."""
+    """Many graphs, from seeds that no other run uses."""
     failures, kinds = run(range(QUICK, QUICK + LONG))
     assert failures == []
     assert kinds["refused by onnxpool"]

@@ -133,7 +133,7 @@ def test_oldest_versions(operator, opset):
     ("GlobalLpPool", 13), ("RoiAlign", 16), ("MaxRoiPool", 13),
 ])
 def test_what_onnxruntime_has_stays(operator, opset):
-    """With "missing", a node for which onnxruntime has a kernel gives its bits, not ours; with "all", it gives ours."""
+    """With "missing", a node for which onnxruntime has a kernel returns onnxruntime's bits. With "all", it does not."""
     inputs, attributes = sample_inputs(operator, "float32"), dict(ATTRIBUTES[operator])
     inputs[0] = data((2, 3, 40, 41), seed=3)
     if "kernel_shape" in attributes:

@@ -38,7 +38,7 @@ def test_given_attribute_is_read_as_given(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=label)
 def test_attribute_that_is_not_given_has_its_default(row: dict[str, Any]) -> None:
-    """The default according to the schema, one for each axis if the schema leaves that to its text."""
+    """The default is as in the schema, with a value for each axis if the schema's text says so."""
     op = made(row)
     for name, kind in row["attributes"].items():
         if not kind["required"] and name != "channels_last":

@@ -43,7 +43,7 @@ def test_results_are_those_of_arrays_in_order() -> None:
 
 @pytest.mark.slow
 def test_many_results_are_those_of_arrays_in_order() -> None:
-    """The same for 5,000 calls."""
+    """5,000 random calls have the results of arrays in order."""
     for seed in range(1000, 6000):
         check(seed)
 

@@ -1,4 +1,4 @@
-"""Bools are true whatever byte but 0 they consist of, as in views of masks of 0 and 255, and results are 0 or 1."""
+"""Every byte but 0 is true in bools, as in views of masks with 0 and 255, and results are 0 or 1."""
 
 from typing import Any
 

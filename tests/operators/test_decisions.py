@@ -35,7 +35,7 @@ class Case(NamedTuple):
     dtypes: tuple = FLOAT_NAMES
 
     def opsets(self):
-        """Versions that have all attributes; only version 1 accepts a fractional p."""
+        """Versions that have all attributes. Only version 1 accepts a fractional p."""
         since = max((SINCE.get(self.operator, {}).get(name, 1) for name in self.attributes), default=1)
         last = 1 if isinstance(self.attributes.get("p"), float) else NEWEST
         return [version for version in VERSIONS[self.operator] if since <= version <= last]
@@ -266,7 +266,8 @@ def placed(case, dtype, channels_last):
 
 
 def agrees(y, case, dtype, *where):
-    """A result is as expected: exactly for maxima, otherwise to two units in the last place of the largest."""
+    """Whether a result is as expected: exact for maxima, otherwise within two units in the largest number's last
+    place."""
     channels_last, *_ = where
     form = FORMATS.get(dtype)
     wanted = np.array(case.expected, np.float64)

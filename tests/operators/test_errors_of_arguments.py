@@ -180,7 +180,7 @@ def test_quantised_layout_is_a_flag(value: Any, error: type[Exception]) -> None:
         onnxpool.QLinearGlobalAveragePool(channels_last=value)
 
 
-# Each runs in a process of its own with 4 GiB of address space and 20 s of processor time, which exposes loops over
+# Each runs in a new process with 4 GiB of address space and 20 s of processor time, which exposes loops over
 # taps and large copies.
 PRELUDE = """
 import resource
@@ -291,7 +291,7 @@ def test_work_is_bounded_by_the_data(case: str) -> None:
     program(PRELUDE.replace("{dtypes}", dtypes) + f"        {body}\n")
 
 
-# Results of 2^40 elements, and of 4 GiB at least: both are large for what 64 elements can ask for.
+# Results of 2^40 elements, or of 4 GiB at least, from an input of 64 elements.
 AMPLIFIED = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))

@@ -1,4 +1,4 @@
-"""Attributes that are refused, with which exception and in which words; and unusual values that are accepted."""
+"""Attributes that are refused, with their exceptions and messages; and unusual values that are accepted."""
 
 import math
 import re
@@ -97,20 +97,20 @@ def test_integers_beyond_floats_are_no_exponents(value: int) -> None:
 
 @pytest.mark.parametrize("value", [-1.0, 0.0, -10**9])
 def test_limits_that_do_not_exist_are_not_named(value: float) -> None:
-    """Floats have none as exponents, and integers the largest float."""
+    """Float exponents have no upper limit. The limit of integer exponents is the largest float."""
     with pytest.raises(PoolError, match=r"p must be above 0, got" if isinstance(value, float) else "at most 1.797"):
         onnxpool.GlobalLpPool(p=value, opset=1)
 
 
 @pytest.mark.parametrize("value", [10**39, 1e39, math.inf, 10**400], ids=str)
 def test_scales_are_those_of_float32(value: float) -> None:
-    """As floats and as integers."""
+    """Scales have the limits of float32, as floats and as integers."""
     with pytest.raises(PoolError, match=r"spatial_scale must be above 0 and at most 3\.402"):
         onnxpool.RoiAlign(spatial_scale=value)
 
 
 def test_the_largest_exponents_are_taken() -> None:
-    """As floats, the largest float and infinity; as an integer, the largest float."""
+    """Float exponents may be the largest float or infinity. Integer exponents may be the largest float."""
     for value in (sys.float_info.max, int(sys.float_info.max), math.inf, sys.float_info.min):
         assert onnxpool.GlobalLpPool(p=value, opset=1).attributes["p"] == value
 
@@ -131,7 +131,7 @@ REALS = [np.float16(2), np.float32(2), np.float64(2), np.longdouble(2), np.int8(
 
 @pytest.mark.parametrize("value", REALS, ids=repr)
 def test_any_real_number_is_a_float(value: Any) -> None:
-    """Where floats are expected: exponents and scales."""
+    """Any real number is accepted where floats are expected, as in exponents and scales."""
     for operator in (onnxpool.GlobalLpPool(p=value, opset=1), onnxpool.LpPool(kernel_shape=1, p=value, opset=1),
                      onnxpool.RoiAlign(spatial_scale=value), onnxpool.MaxRoiPool(pooled_shape=2, spatial_scale=value)):
         found = operator.attributes["p" if "Lp" in operator.label else "spatial_scale"]
@@ -144,7 +144,7 @@ def test_any_real_number_is_a_float(value: Any) -> None:
 @pytest.mark.parametrize("value", [True, np.True_, np.timedelta64(2, "s"), 2 + 0j, "2", np.str_("2"), Decimal(2), [2.0],
                                    np.array([2.0]), np.array(True), np.datetime64(2, "s"), np.array("2")], ids=repr)
 def test_what_is_no_real_number(value: Any) -> None:
-    """A bool, and what NumPy or Python can only convert."""
+    """Bools, and objects that NumPy or Python can only convert, are refused as real numbers."""
     for name, call in {"p": partial(onnxpool.GlobalLpPool, p=value, opset=1),
                        "spatial_scale": partial(onnxpool.RoiAlign, spatial_scale=value)}.items():
         with pytest.raises(PoolTypeError, match=f"{name} must be a float, got "):
@@ -154,7 +154,7 @@ def test_what_is_no_real_number(value: Any) -> None:
 @pytest.mark.parametrize("value", [Fraction(10**400), -10**400, np.longdouble("1e4000"), Fraction(1, 10**400),
                                    Fraction(-1, 2), np.longdouble("1e-4000")], ids=str)
 def test_real_numbers_that_no_float_is(value: Any) -> None:
-    """Neither infinity nor zero stands for them."""
+    """Real numbers that no float can represent become neither infinity nor zero."""
     for call in (partial(onnxpool.GlobalLpPool, p=value, opset=1), partial(onnxpool.RoiAlign, spatial_scale=value)):
         with pytest.raises(PoolError, match=r"must be above 0 and at most "):
             call()
@@ -162,7 +162,7 @@ def test_real_numbers_that_no_float_is(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [np.int64(2), np.array(2), np.array(2, np.uint8)], ids=repr)
 def test_integers_of_numpy(value: Any) -> None:
-    """As scalars, and as arrays without axes, wherever integers are expected."""
+    """NumPy integers are accepted as scalars, and as arrays without axes, wherever integers are expected."""
     x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
     expected = onnxpool.max_pool(x, 2, strides=2)
     for y in (onnxpool.max_pool(x, value, strides=value), onnxpool.max_pool(x, (value, 2), strides=[2, value]),
@@ -180,7 +180,7 @@ def test_integers_of_numpy(value: Any) -> None:
 @pytest.mark.parametrize("value", [np.timedelta64(2, "s"), np.array([[2]]), np.array(True), np.array(2.0), Fraction(2)],
                          ids=repr)
 def test_what_is_no_integer(value: Any) -> None:
-    """NumPy counts a timedelta64 as an integer."""
+    """Objects that are no integers are refused, such as timedelta64, which NumPy counts as an integer."""
     x = np.ones((1, 1, 4, 4), np.float32)
     for call in (partial(onnxpool.max_pool, x, value), partial(onnxpool.max_pool, x, 2, num_threads=value),
                  partial(onnxpool.max_pool, x, 2, opset=value), partial(onnxpool.set_num_threads, value)):
@@ -190,7 +190,7 @@ def test_what_is_no_integer(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [1, Fraction(1), 1.0, np.float32(1), np.float64(1)], ids=repr)
 def test_scales_of_quantised_tensors(value: Any) -> None:
-    """Real numbers of Python are rounded to float32. Huge ones are infinite there."""
+    """Python's real numbers are rounded to float32, in which huge numbers are infinite."""
     x, one = np.arange(16, dtype=np.uint8).reshape(1, 1, 4, 4), np.float32(1)
     for call, inputs in ((onnxpool.qlinear_average_pool, (np.uint8(0), one, np.uint8(0), 2)),
                          (onnxpool.qlinear_global_average_pool, (np.uint8(0), one, np.uint8(0)))):

@@ -83,7 +83,7 @@ def test_empty_spatial_axis_is_refused(operator: str, shape: tuple[int, ...]) ->
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("shape", [(9, 15, 0, 2772747373535906632), (2**62, 2**62, 2, 0), (3, 3, 2**62, 0)])
 def test_empty_axis_beside_huge_ones_is_refused(operator: str, shape: tuple[int, ...]) -> None:
-    """No size is multiplied out before an empty spatial axis is found, in a shape that NumPy itself refuses."""
+    """An empty spatial axis is found before sizes are multiplied, in a shape that NumPy itself refuses."""
     empty = shape.index(0)
     for last, op in both_layouts(operator).items():
         with pytest.raises(PoolError) as caught:
@@ -106,14 +106,14 @@ def test_sizes_are_not_rounded(operator: str, width: int) -> None:
 
 @pytest.mark.parametrize("width", [2**24 + 2, 2**38 + 2])
 def test_unpooled_sizes_are_not_rounded(width: int) -> None:
-    """Nor are those of unpooling."""
+    """Unpooling does not round sizes either."""
     for last, op in both_layouts(UNPOOL, kernel_shape=3, strides=2).items():
         assert op.output_shape(laid((1, 1, width), last)) == laid((1, 1, 2 * width + 1), last)
 
 
 STRANGERS = [
     *("int16", "int32", "int64", "uint16", "uint32", "uint64", "bool", "complex64", "complex128"),
-    *(["longdouble"] if np.dtype("longdouble") != np.float64 else []),  # it is the same on some systems
+    *(["longdouble"] if np.dtype("longdouble") != np.float64 else []),  # on some systems, longdouble is float64
     *("object", "U1", "S1", "V4", "datetime64[s]", "timedelta64[s]", [("a", "f4"), ("b", "f4")]),
 ]
 

@@ -126,7 +126,7 @@ def test_arguments_that_do_not_fit(given, named, message):
 
 
 def test_an_argument_that_is_given_twice():
-    """Only strings that compare as they like can do that in Python."""
+    """In Python, only strings with their own comparison can pass an argument twice."""
 
     class Name(str):
         __slots__ = ()
@@ -147,7 +147,7 @@ def test_a_required_keyword():
 
 
 def test_calls_leave_no_references_behind():
-    """References to arguments, names and results are those of a call in Python."""
+    """A call leaves as many references to arguments, names and results as a Python call."""
     kernel, strides, name = [2, 2], (2, 1), "".join(("num_", "threads"))
     y = np.empty((2, 3, 4, 7), np.float32)
 

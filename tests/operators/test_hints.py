@@ -52,7 +52,7 @@ def test_attributes_by_position() -> None:
     ("MaxUnpool", "kernel_shape"), ("MaxRoiPool", "pooled_shape"),
 ])
 def test_objects_take_the_attribute_by_position_that_functions_do(name: str, attribute: str) -> None:
-    """It is the first parameter, and optional, since other objects may be made without it."""
+    """The attribute is the first parameter. It is optional, because other objects may be made without it."""
     cls = getattr(onnxpool, name)
     more = {"axes": (2, 3)} if name == "MinPool" else {}
     assert cls(2, **more) == cls(**{attribute: 2}, **more)
@@ -95,7 +95,7 @@ def test_errors_of_a_body_are_left_alone() -> None:
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_only_what_was_given_is_shown(name: str) -> None:
-    """The opset, which decides the meaning, comes with it."""
+    """Only arguments that were passed are shown, with the opset, which decides their meaning."""
     operator = build(name)
     shown = set(re.findall(r"(\w+)=", repr(operator)))
     assert shown == {"opset", *operator.attributes, *(["channels_last"] if operator.channels_last else [])}

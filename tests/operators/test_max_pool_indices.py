@@ -300,7 +300,7 @@ BIG = [  # at the limit of places, and beyond it
 
 @pytest.mark.parametrize(("beyond", "sizes", "attributes"), BIG)
 def test_indices_of_32_bits_count_up_to_2_to_30_places(beyond, sizes, attributes):
-    """Of several axes, and across the taps of a window, both for each axis. No array is needed to see it."""
+    """The limit applies to the places of several axes, and to the taps of a window. No array is needed to test it."""
     from onnxpool.planning import layout
 
     shape = (1, 1, *sizes)
@@ -321,7 +321,7 @@ def test_indices_of_named_axes_count_those_behind():
 
 
 def test_loops_with_indices_of_32_bits_refuse_more_places():
-    """If a plan were not to choose float64 for such inputs."""
+    """The loops refuse such inputs even if a plan fails to choose float64."""
     shape = (1, 1, 2**15 + 1, 2**15)
     plan = onnxpool.MaxPool(kernel_shape=2, return_indices=True).plan(shape, "float32")
     with pytest.raises(onnxpool.PoolError, match="need a 64-bit dtype, but X has float32; cast X"):

@@ -169,7 +169,8 @@ def test_bad_index_in_a_large_input():
 
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_errors_name_the_place_of_a_bad_index(channels_last):
-    """As an index of the array that was given, in either layout; the first one in the order of N, C and places."""
+    """The error names the first bad index, in the order of N, C and places, as an index of the array that was
+    passed."""
     x = np.ones((2, 3, 4, 5), np.float32)
     good = np.arange(x.size).reshape(x.shape)
     for bad in [(0, 0, 0, 0), (0, 1, 2, 3), (1, 0, 3, 1), (1, 2, 0, 4), (1, 2, 3, 4)]:
@@ -279,7 +280,7 @@ def test_overlapping_output():
 
 
 def test_onnxruntime_agrees():
-    """Without output_shape the result is that of onnxruntime on random calls."""
+    """Without output_shape, random calls return what onnxruntime returns."""
     ran = 0
     for seed in range(PEER_SEEDS):
         call = draw_call(SeededChoices(seed), (UNPOOL,))

@@ -1,4 +1,4 @@
-"""Means of integers along named axes: exact sums, rounded once, compared with fractions of Python's integers."""
+"""Means of integers along named axes: exact sums, rounded once, compared with fractions of Python integers."""
 
 import itertools
 import math
@@ -57,7 +57,7 @@ class Call(NamedTuple):
 
 
 def results(dtype: np.dtype[Any]) -> list[str]:
-    """The dtypes of means of a dtype."""
+    """The dtypes that means of a dtype can have."""
     return ["float64", "float32", *([] if dtype.kind == "b" else [dtype.name])]
 
 
@@ -212,7 +212,7 @@ def test_bytes_whose_sums_need_more_than_16_bits(dtype: str, kernel: tuple[int, 
 @pytest.mark.parametrize(("dtype", "kernel", "held"), [
     ("int8", 3, "int16"), ("uint8", 17, "int16"), ("uint8", 181, "int16"), ("uint8", 182, "float64")])
 def test_bytes_are_averaged_as_int16(dtype: str, kernel: int, held: str) -> None:
-    """As long as the loops of int16 can round their means."""
+    """Bytes are averaged as int16 if the loops for int16 can round their means."""
     op = onnxpool.AveragePool(kernel_shape=kernel, axes=(0, 1), dtype=dtype)
     assert f"{dtype} becomes {held}, a part at a time" in op.plan((200, 210), dtype).explain()
 
@@ -241,7 +241,7 @@ def chosen_routes() -> Iterator[None]:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_means_over_whole_axes(dtype: str) -> None:
-    """Of all axes, or of some, kept or dropped."""
+    """Means over all axes, or over some, which are kept or dropped."""
     rng = np.random.default_rng(1)
     for keepdims, axes in itertools.product((False, True), ((0,), (1, 2), (0, 2), (0, 1, 2))):
         x = integers(rng, (4, 5, 6), np.dtype(dtype))
@@ -267,7 +267,7 @@ def test_means_close_to_ties_of_floats(dtype: str) -> None:
     sign = 1 if limits.min == 0 else -1
     for digits, result in ((24, "float32"), (53, "float64")):
         for bits in range(digits + 1, limits.bits - (sign < 0) + 1):
-            step = 1 << (bits - digits)  # between floats of so many bits
+            step = 1 << (bits - digits)  # the distance between floats with this many bits
             least, end = 1 << (digits - 1), 1 << digits
             for first in (least, end - 1, *rng.integers(least, end, 4).tolist()):
                 tie = first * step + step // 2
@@ -301,7 +301,7 @@ def test_the_default_is_float64() -> None:
 
 
 def test_explanations_name_both_dtypes() -> None:
-    """If they differ; and what is converted."""
+    """If the two dtypes differ, explanations name both, and what is converted."""
     plan = onnxpool.AveragePool(kernel_shape=2, axes=0).plan((5,), "uint8")
     text = plan.explain()
     assert text.startswith("AveragePool-22, uint8 (5,) -> float64 (4,)\n")
@@ -314,7 +314,7 @@ def test_explanations_name_both_dtypes() -> None:
 
 
 def test_shares_are_combined_exactly() -> None:
-    """As long as float64 represents the sums."""
+    """Shares are combined exactly if float64 represents the sums."""
     rng = np.random.default_rng(2)
     for dtype, result in itertools.product(("uint8", "int16", "uint16"), ("float64", "float32", "own")):
         x = integers(rng, (37, 41), np.dtype(dtype))
@@ -333,7 +333,7 @@ def test_shares_of_small_integers_are_combined_exactly(dtype: str, result: str) 
     for taps, most in itertools.product((3, 30, 41, 1000), (2, 100, 2**31 - 1, 2**40)):
         x = rng.integers(0, min(most, largest), (50, taps), dtype)
         x = np.where(dtype.startswith("i") & (rng.random(x.shape) < 0.5), -x.astype(np.int64), x).astype(dtype)
-        x[7] = largest  # which does not affect other elements of the result
+        x[7] = largest  # this does not affect other elements of the result
         op = onnxpool.GlobalAveragePool(axes=1, keepdims=False, dtype=dtype if result == "own" else result)
         plan = op.plan(x.shape, x.dtype)
         shares = [share(x[share.inputs]) for share in plan.partials(n=4)]
@@ -347,7 +347,7 @@ def test_shares_of_small_integers_are_combined_exactly(dtype: str, result: str) 
 @pytest.mark.parametrize(("dtype", "result"), [
     ("float16", "float32"), ("float16", "float64"), ("bfloat16", "float32"), ("float32", "float64")])
 def test_means_of_floats_can_be_wider(dtype: str, result: str) -> None:
-    """They are those of elements that were cast before."""
+    """Wider means equal means of elements that were cast before."""
     rng = np.random.default_rng(3)
     kind = onnxpool.AveragePool(kernel_shape=1, axes=0, dtype=dtype).dtype
     x = rng.standard_normal((9, 11)).astype(kind)
@@ -367,13 +367,13 @@ def test_means_of_floats_can_be_wider(dtype: str, result: str) -> None:
     (lambda x: onnxpool.average_pool(x * 1j, 2, axes=0), "dtype complex128 is not accepted"),
     (lambda x: onnxpool.lp_pool(x, 2, axes=0), "cast to float32")])
 def test_other_dtypes_are_refused(call: Any, text: str) -> None:
-    """With those that are accepted."""
+    """The error lists the dtypes that are accepted."""
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text):
         call(np.ones((3, 4), np.uint8))
 
 
 def test_the_dtype_of_the_result_belongs_to_the_operator() -> None:
-    """It is part of its repr, of equality and of pickles."""
+    """The dtype of the result is part of the operator's repr, equality and pickles."""
     import pickle
 
     op = onnxpool.AveragePool(kernel_shape=2, axes=(0,), dtype=np.float32)
@@ -388,7 +388,7 @@ def test_the_dtype_of_the_result_belongs_to_the_operator() -> None:
 
 @pytest.mark.parametrize("dtype", [">u8", ">i8", ">u4", ">i2"])
 def test_byte_swapped_integers(dtype):
-    """Means of those with the largest bit set were once negative."""
+    """Means of byte-swapped integers with the highest bit set were once negative."""
     limits = np.iinfo(dtype)
     x = np.array([limits.max - 10, limits.max - 20, limits.min, 7], dtype)
     native = x.astype(x.dtype.newbyteorder("="))

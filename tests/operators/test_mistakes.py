@@ -20,7 +20,7 @@ def collected() -> list[str]:
 
 
 def test_every_named_test_is_defined() -> None:
-    """Somewhere in its file, whatever its cases are."""
+    """Each named test is defined in its file, whatever its cases are."""
     for name in (name for case in CASES.values() for name in case.tests):
         file, _, function = name.partition("[")[0].partition("::")
         pattern = function.replace("*", r"\w*")
@@ -55,6 +55,6 @@ def test_names_are_those_of_the_case() -> None:
 
 
 def test_ids_can_be_looked_up() -> None:
-    """They are advisories, issues, pull requests or commits of a project."""
+    """IDs are advisories, issues, pull requests or commits of a project."""
     known = r"(CVE-\d{4}-\d+|PYSEC-\d{4}-\d+|[\w-]+#\d+|[\w-]+ PR \d+|[\w-]+ [0-9a-f]{7}|torch-xpu-ops \d+)"
     assert not [name for record in RECORDS for name in record.ids if not re.fullmatch(known, name)]

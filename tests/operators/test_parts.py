@@ -56,7 +56,7 @@ def reads_layout(plan: Plan) -> bool:
 
 
 def check_call(seed: int) -> None:
-    """A random call of ONNX."""
+    """Check a random call of ONNX."""
     call = draw_pool(SeededChoices(seed), POOLS[seed % len(POOLS)])
     keywords = {} if call.opset is None else {"opset": call.opset}
     last = {} if call.operator == "NhwcMaxPool" else {"channels_last": int(call.channels_last)}
@@ -70,7 +70,7 @@ def check_call(seed: int) -> None:
 
 
 def check_axes(seed: int) -> None:
-    """A random call with named axes. Sums over whole axes are those of arrays in row-major order."""
+    """Check a random call with named axes. Sums over whole axes are added as in arrays in row-major order."""
     case = cases_axes.varied_case(seed)
     x = np.ascontiguousarray(case.x) if case.operator in cases_axes.WHOLE else case.x
     x = x.reshape(case.x.shape)
@@ -80,7 +80,7 @@ def check_axes(seed: int) -> None:
 @pytest.mark.smoke
 @pytest.mark.parametrize("check", [check_call, check_axes])
 def test_tilings_are_the_whole(check: Any) -> None:
-    """A few hundred random tilings."""
+    """A few hundred random tilings have the bits of the whole."""
     for seed in range(250):
         check(seed)
 
@@ -88,7 +88,7 @@ def test_tilings_are_the_whole(check: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [check_call, check_axes])
 def test_many_tilings_are_the_whole(check: Any) -> None:
-    """5,000 random tilings."""
+    """5,000 random tilings have the bits of the whole."""
     for seed in range(10_000, 12_500):
         check(seed)
 
@@ -130,7 +130,7 @@ def test_a_part_reads_no_more_than_it_needs() -> None:
     (onnxpool.GlobalAveragePool(channels_last=True).plan((2, 6, 5, 40), "float32"), [0, 1, 2, 3]),
 ], ids=str)
 def test_lines_say_what_parts_read(plan: Any, kept: list[int]) -> None:
-    """It has a slice for each axis of the input, whatever the part."""
+    """`lines` has a slice for each axis of the input, whatever the part."""
     assert [axis for axis, line in enumerate(plan.lines) if line.kept] == kept
     assert [line.size for line in plan.lines] == list(plan.shape)
     assert tuple(line.windows for line in plan.lines if line.windows) == plan.axes
@@ -167,7 +167,7 @@ def test_tiles_cover_the_result_once(limit: dict[str, int]) -> None:
 
 
 def test_tiles_count_elements_that_are_read_for_the_order_of_sums() -> None:
-    """Parts of few channels read more channels than that. Their bytes are within the limit, too."""
+    """Parts of few channels read more channels than they return. Their bytes are within the limit, too."""
     plan = onnxpool.GlobalAveragePool(channels_last=True).plan((2, 6, 5, 300), "float32")
     for wanted in (1, 100, 299):
         low, high = plan.tile([slice(0, 1)] * 3 + [slice(0, wanted)]).inputs[3].indices(300)[:2]
@@ -190,7 +190,7 @@ def test_tiles_of_an_empty_result_are_none() -> None:
 
 
 def test_windows_beyond_the_input_have_parts() -> None:
-    """Windows entirely in the padding, at either end, are those of the whole result, including divisors."""
+    """Windows entirely in the padding, at either end, are as in the whole result, including divisors."""
     x = np.arange(1, 4, dtype=np.float32)
     for count in (0, 1):
         plan = onnxpool.AveragePool(kernel_shape=2, axes=0, pads=(4, 5), count_include_pad=count).plan((3,), "float32")
@@ -234,7 +234,7 @@ def test_shares_combine_to_the_whole(kind: str, dtype: str) -> None:
                     axes, keepdims=keepdims)
             else:
                 bound = np.abs(whole) * ((steps + len(shares)) * 2.0**-53 * max(1, 1 / plan.reduction.p) + unit)
-            with np.errstate(invalid="ignore"):  # of norms that float16 cannot represent
+            with np.errstate(invalid="ignore"):  # float16 cannot represent some norms
                 error = np.abs(np.where(y == plan(x), 0, y.astype(np.float64) - whole))
             # Both the combined result and the whole result have errors, and are rounded.
             assert (error <= 2 * bound + float(ml_dtypes.finfo(y.dtype).eps) * np.abs(whole)).all()
@@ -314,7 +314,7 @@ def test_refused(name: str) -> None:
 
 
 def test_partial_minima_merge_in_the_dtype_of_their_elements() -> None:
-    """They are exact."""
+    """Partial minima are exact, because they keep the dtype of their elements."""
     total = Total(Reduction("min"), 6, np.dtype(np.int8))
     for value, taps in (([3, -7], 2), ([-1, 5], 4)):
         total.add(np.array(value, np.int8), taps)
@@ -326,7 +326,7 @@ def test_partial_minima_merge_in_the_dtype_of_their_elements() -> None:
 
 
 def test_empty_results_have_no_parts():
-    """However long their other axes are."""
+    """An empty result has no parts, however long its other axes are."""
     for shape in ((0, 3, 2**61), (2**61, 0, 5)):
         plan = onnxpool.MaxPool(kernel_shape=2).plan(shape, np.uint8)
         assert [*plan.tiles(n=4)] == [*plan.tiles(max_bytes=1 << 20)] == []

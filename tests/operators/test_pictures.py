@@ -1,4 +1,4 @@
-"""Pictures of plans: what SVG and matplotlib show is what the oracle computes, and it is never too much."""
+"""Pictures of plans: SVG and matplotlib show what the oracle computes, and never too much."""
 
 import re
 import sys
@@ -128,7 +128,8 @@ def ends(places: list[int]) -> list[int]:
 
 
 def check_cells(cells: Sequence[Shown], truths: Sequence[Truth]) -> None:
-    """Each cell has its place and its kind. All are drawn, or the ends of each axis, or what surrounds its elements."""
+    """Each cell has its place and its kind. All cells are drawn, or the ends of each axis, or what surrounds
+    elements."""
     order = ["element", "unread", "counted", "padding", "overhang"]
     found = {cell.numbers("cell"): cell for cell in cells}
     assert len(found) == len(cells)
@@ -295,13 +296,13 @@ def test_notebooks_show_the_picture(name: str) -> None:
 
 
 def test_divisors_have_all_their_digits() -> None:
-    """Also those of a million and more."""
+    """All digits of divisors are shown, also of a million and more."""
     assert "divided by 1234567\n" in onnxpool.GlobalAveragePool().plan((1, 1, 1234567), "float32").explain()
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_numbers_come_from_the_plan(name: str) -> None:
-    """Also for parts of plans, named axes, global and quantised operators."""
+    """Numbers come from the plan, also for parts of plans, named axes, and global and quantised operators."""
     plan = PLANS[name]
     divided = name in ("padded", "quantised", "quantised whole", "part", "volume")
     assert ("divided by" in plan.explain()) == divided

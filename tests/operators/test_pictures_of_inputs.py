@@ -39,7 +39,7 @@ def plan_of(call: Call) -> Plan:
 
 
 def explained(operator: str) -> Iterator[tuple[Call, Explanation]]:
-    """Random calls that the oracle accepts, with what explains them. It refuses what the oracle refuses."""
+    """Random calls that the oracle accepts, with their explanations. Calls that the oracle refuses have none."""
     accepted = 0
     for seed in SEEDS:
         call = draw_call(SeededChoices(seed), (operator,))
@@ -56,7 +56,7 @@ def explained(operator: str) -> Iterator[tuple[Call, Explanation]]:
 
 
 class Along(NamedTuple):
-    """The bins of a region along an axis: the lines of their samples, or the elements that they have."""
+    """The bins of a region along an axis: the lines of their samples, or their elements."""
 
     size: int
     bins: list[Any]
@@ -124,7 +124,7 @@ def check_cells(marks: list[Shown], pair: tuple[Along, Along]) -> list[Shown]:
 
 
 def check_boxes(call: Call, marks: list[Shown], facts: dict[str, Any], cells: list[Shown]) -> int:
-    """Each box is that of its bin, where it is drawn. Returns how many sides were compared."""
+    """Each box that is drawn matches its bin. Returns how many sides were compared."""
     sides = places_of(cells)
     middle = 0.5 if call.operator == "RoiAlign" else 0.0
     compared = 0
@@ -145,7 +145,7 @@ def check_boxes(call: Call, marks: list[Shown], facts: dict[str, Any], cells: li
 
 
 def check_samples(marks: list[Shown], pair: tuple[Along, Along], facts: dict[str, Any], cells: list[Shown]) -> int:
-    """Each dot is a sample, at its place; those outside X look different. Returns how many there are."""
+    """Each dot is a sample, at its place. Dots outside X look different. Returns the number of dots."""
     sides = places_of(cells)
     axes = [axis["bins"] for axis in facts["axes"]]
     dots: dict[tuple[int, ...], list[Shown]] = {}
@@ -173,7 +173,7 @@ def check_samples(marks: list[Shown], pair: tuple[Along, Along], facts: dict[str
 
 
 def check_table(marks: list[Shown], pair: tuple[Along, Along]) -> None:
-    """The numbers of the table are those of the elements or samples of each bin."""
+    """The table has the numbers of elements or samples of each bin."""
     results = {mark.numbers("result"): int(mark.text) for mark in marks if "result" in mark.data}
     shown = [sorted({place[k] for place in results}) for k in (0, 1)]
     assert set(results) == set(product(*shown))
@@ -324,7 +324,7 @@ def check_windows(call: Call, marks: list[Shown], rank: int) -> None:
     ("RoiAlign", {"output_height": 2, "output_width": 3}),
     ("RoiAlign", {"sampling_ratio": 2, "spatial_scale": 0.25, "coordinate_transformation_mode": "output_half_pixel"})])
 def test_without_regions_the_first_image_is_shown(operator: str, attributes: dict[str, Any]) -> None:
-    """Its bins are those of the region that is the image."""
+    """The picture shows the bins of the first image as a region."""
     plan = getattr(onnxpool, operator)(**attributes).plan((2, 3, 6, 9), "float32")
     scale = attributes.get("spatial_scale", 1)
     last = operator == "MaxRoiPool"
@@ -370,7 +370,7 @@ def test_positions_around_a_region_are_said_to_be_left_out() -> None:
     onnxpool.RoiAlign(spatial_scale=1e-40).plan((1, 1, 9, 9), "float32"),
     onnxpool.MaxRoiPool(pooled_shape=7).plan((0, 1, 9, 9), "float32")], ids=["samples", "corners", "images"])
 def test_an_image_that_is_no_region_is_not_drawn(plan: Plan) -> None:
-    """Its text says all."""
+    """If an image is no region, it is not drawn, and its text says everything."""
     text = plan.explain().svg()
     check_frame(text)
     assert not any(mark.data for mark in marks_of(text))

@@ -163,7 +163,7 @@ def test_attribute_refused(attributes):
 
 
 def test_number_of_inputs():
-    """Zero points may be None, and the last may be omitted; scales may not; more than five inputs are too many."""
+    """Zero points may be None, and the last may be omitted. Scales may not. More than five inputs are too many."""
     x, *numbers = inputs_of(board(), GOOD)
     op = onnxpool.QLinearAveragePool(kernel_shape=2)
     wanted = op(x, *numbers)
@@ -195,7 +195,7 @@ def peer_call(seed, operator):
 @pytest.mark.parametrize("seeds", PEER_SEEDS)
 @pytest.mark.parametrize("operator", [QLINEAR_AVERAGE, NHWC_MAX])
 def test_onnxruntime_agrees(operator, seeds):
-    """Every value is that of onnxruntime, in both dtypes and layouts and in all ranks that it supports."""
+    """Every value equals onnxruntime's, in both dtypes and layouts and in all ranks that onnxruntime supports."""
     values, kinds = 0, set()
     for seed in range(seeds):
         found = peer_call(seed, operator)
@@ -259,7 +259,7 @@ def test_windows_of_every_width_and_scale_are_added_in_order(dtype, scales):
 
 @pytest.mark.parametrize(("x_scale", "y_scale", "ratio"), [(1e-38, 1e38, "0.0"), (1e38, 1e-38, "inf")])
 def test_scales_whose_ratio_is_no_number_are_refused(x_scale, y_scale, ratio):
-    """Both can be valid by themselves."""
+    """Scales whose ratio is no number are refused, although each can be valid by itself."""
     with pytest.raises(PoolError, match=f"times 9 taps is {ratio} in float32, but must be finite and") as caught:
         onnxpool.qlinear_global_average_pool(np.zeros((1, 2, 3, 3), np.uint8), np.float32(x_scale), 0,
                                              np.float32(y_scale), 0)
@@ -269,7 +269,7 @@ def test_scales_whose_ratio_is_no_number_are_refused(x_scale, y_scale, ratio):
 
 
 def test_channels_whose_sum_may_not_fit_are_refused():
-    """No array is so large, but a handle of the C API or a plan can declare one, of no channels."""
+    """No array is this large, but a handle of the C API or a plan can declare one with no channels."""
     pool = onnxpool.QLinearGlobalAveragePool(channels_last=True)
     scales = np.float32(1), 0, np.float32(1), 0
     for dtype in ("uint8", "int8"):

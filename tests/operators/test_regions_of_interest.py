@@ -285,7 +285,7 @@ def test_roi_align_refused(name, channels_last):
     """Calls that RoiAlign cannot compute are refused, and `out` is unchanged."""
     error, x, rois, places, attributes = BAD_ALIGN[name]
     given = {**attributes, "channels_last": channels_last}
-    own = name.startswith("beyond float32") or attributes.get("opset") == 9  # bounds of one dtype
+    own = name.startswith("beyond float32") or attributes.get("opset") == 9  # the case is about one dtype's bounds
     for images, regions in forms(x, rois, channels_last):
         if own and images.dtype != np.float32 and x.dtype == np.float32:
             continue
@@ -387,7 +387,7 @@ def test_onnxruntime_agrees(operator, seeds):
         inputs[0] = np.ascontiguousarray(np.moveaxis(inputs[0], -1, 1) if call.channels_last else inputs[0])
         try:
             wanted = ask(operator, inputs, [call.x.dtype.name], call.attributes, opset=opset)[0]
-        except REFUSALS:  # for an inverted region, whose number of samples is negative along one axis
+        except REFUSALS:  # an inverted region has a negative number of samples along one axis
             continue
         y = call.run(onnxpool)
         for result in (y, np.moveaxis(wanted, 1, -1) if call.channels_last else wanted):
@@ -400,7 +400,7 @@ def test_onnxruntime_agrees(operator, seeds):
 
 
 def test_plans_know_the_shape_of_results():
-    """One result for each region."""
+    """A result has one row for each region."""
     x = np.ones((2, 3, 8, 8), np.float32)
     rois = np.array([[0, 0, 4, 4]] * 5, np.float32)
     plan = onnxpool.RoiAlign(output_height=2, output_width=4).plan(x.shape, x.dtype)

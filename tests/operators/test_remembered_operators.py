@@ -1,4 +1,4 @@
-"""Functions remember the operators that they made, but never take one for another."""
+"""Functions cache the operators that they make, but never confuse two of them."""
 
 import gc
 import random
@@ -26,7 +26,7 @@ def test_what_equals_a_good_argument_is_still_refused(wrong):
 
 @pytest.mark.parametrize("shape", [2, (2, 2), [2, 2], np.array([2, 2]), np.int64(2), (np.int32(2), 2)])
 def test_every_kind_of_good_argument_gives_the_same(shape):
-    """Also arrays, which cannot be remembered."""
+    """Every kind of valid argument gives the same result, even arrays, which cannot be cached."""
     for _ in range(2):
         assert np.array_equal(onnxpool.average_pool(X, shape), onnxpool.average_pool(X, (2, 2)))
 
@@ -66,7 +66,7 @@ def outcome(make, arguments):
 
 
 def test_functions_take_what_the_class_takes():
-    """Any sequence of calls gives operators and errors like those of the class, although many arguments are equal."""
+    """Any sequence of calls gives the same operators and errors as the class, although many arguments are equal."""
     draw = random.Random(7)
     good, bad = [1, 2, 1000], [True, 1.0, 2.0, np.int64(1), False, None, "1"]
 

@@ -116,7 +116,7 @@ def rows_of(domain: str) -> dict[tuple[str, int], dict[str, Any]]:
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_inputs_are_those_of_the_published_schema(operator: str) -> None:
-    """Their names in all versions, and which of them a node may leave out."""
+    """The table has the names of inputs in all versions, and which inputs a node may omit."""
     found = [schema for schema in (*get_all_schemas_with_history(), *get_all_operator_schema())
              if schema.name == operator and schema.domain == schemas.SCHEMAS[operator].domain]
     assert found
@@ -282,7 +282,7 @@ def test_node_that_is_not_ours_is_refused(operator: str, domain: str, opsets: di
 
 
 def test_nodes_that_onnx_refuses_are_refused() -> None:
-    """Attributes that are given twice, or have no type, and more outputs than the version has."""
+    """Attributes that are given twice, or have no type, are refused, and so are more outputs than the version has."""
     twice, nameless, typeless = (node("MaxPool", kernel_shape=[2]) for _ in range(3))
     twice.attribute.append(helper.make_attribute("kernel_shape", [3]))
     nameless.attribute.add().name = "kernel_size"
@@ -301,7 +301,7 @@ def test_nodes_that_onnx_refuses_are_refused() -> None:
 
 
 def test_ranges_of_any_length_are_refused() -> None:
-    """Also those of which len() does not know the number."""
+    """Ranges of any length are refused, even if len() cannot express it."""
     for values in (range(10**6), range(10**30)):
         with pytest.raises(onnxpool.PoolError, match=r"kernel_shape has .* values, but no array has more than"):
             onnxpool.MaxPool(kernel_shape=values)

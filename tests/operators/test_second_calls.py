@@ -1,4 +1,4 @@
-"""Plans remember that plain arrays need no further checks; second calls must still meet all requirements on calls."""
+"""Plans remember that plain arrays need no further checks. Second calls must still meet all requirements."""
 
 import inspect
 import pickle
@@ -58,7 +58,7 @@ def test_the_first_call_makes_what_runs_the_second_one(called):
 @pytest.mark.parametrize("attributes", [
     {"axes": (0, 2), "strides": (2, 3)}, {"axes": (2,)}, {"axes": (1, 2), "strides": (1, 9), "ceil_mode": 1}])
 def test_elements_are_picked_without_python(monkeypatch, attributes, dtype, result):
-    """Results of windows of one element. Bools may hold any byte, of which Python makes 1."""
+    """Results are the elements of windows with one element. Bools may hold any byte, which Python turns into 1."""
     x = np.random.default_rng(1).integers(0, 3, (5, 6, 7)).astype(dtype)
     kind = onnxpool.MaxPool if result is None else onnxpool.AveragePool
     more = {} if result is None else {"dtype": result}
@@ -76,7 +76,7 @@ def test_elements_are_picked_without_python(monkeypatch, attributes, dtype, resu
 
 @pytest.mark.parametrize("change", [lambda x: x.astype(">f4"), np.asfortranarray], ids=["swapped", "strided"])
 def test_a_call_on_other_arrays_does_not_decide_what_runs_plain_ones(called, change):
-    """Their pool may copy elements that plain arrays keep in place."""
+    """The pool of other arrays may copy elements that stay in place in plain arrays."""
     plan, x, y = called
     fresh = plan.operator._make_plan(x.shape, x.dtype)  # not the cached one
     fresh(change(x))
@@ -231,7 +231,7 @@ def test_results_may_be_fields_of_one_array():
 
 
 def test_thread_counts_are_checked_in_each_call(called):
-    """Also those that a call of one thread does not need."""
+    """Thread counts are checked in each call, even if the call runs on one thread anyway."""
     plan, x, _ = called
     for _ in range(2):
         for wrong in (0, -1, 2**63, 2**70, True):
@@ -254,7 +254,7 @@ SPELLINGS = {  # of a scale and of a zero point
                                       onnxpool.QLinearAveragePool(kernel_shape=2, strides=2)], ids=repr)
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_new_scales_and_zero_points_count(operator, spelling):
-    """A later call with other values, in new objects or the same arrays, agrees with a (checked) call on a view."""
+    """A later call with other values, in new objects or the same arrays, agrees with a checked call on a view."""
     x = np.arange(2 * 3 * 4 * 4, dtype=np.uint8).reshape(2, 3, 4, 4)
     view = np.repeat(x, 2, axis=-1)[..., ::2]
     plan, (scale, zero) = operator.plan(x.shape, x.dtype), spelling
@@ -301,7 +301,7 @@ def indexed():
 
 
 def test_later_pairs_are_those_of_the_first_call(indexed):
-    """In new arrays, in the given ones, and in those that are not plain."""
+    """Later pairs equal the first call's: new arrays, passed arrays, and arrays that are not plain."""
     plan, x, (y, indices) = indexed
     assert plan._pools.plain is not None
     for again in (x, np.asfortranarray(x), x.astype(">f4")):

@@ -1,4 +1,4 @@
-"""NaNs that are left out: results are those of the remaining elements, by plain loops and exact arithmetic."""
+"""Skipped NaNs: results depend on the remaining elements only, as plain loops and exact arithmetic show."""
 
 import itertools
 import pickle
@@ -41,7 +41,7 @@ def fences():
 
 
 def with_nans(rng: np.random.Generator, x: Array) -> Array:
-    """The array with a block of NaNs, scattered ones, only NaNs, or none."""
+    """The array with a block of NaNs, scattered NaNs, only NaNs, or none."""
     x = x.copy() if rng.random() < 0.5 else np.asfortranarray(x)
     if rng.random() < 0.4:
         x[tuple(slice(0, rng.integers(0, size + 1)) for size in x.shape)] = np.nan
@@ -70,7 +70,7 @@ def make(case: Case) -> Any:
 
 
 def problem(case: Case, y: Array, indices: Array | None) -> str | None:
-    """The fault of a result, or None."""
+    """What is wrong with a result, or None."""
     truths = expect_along_axes(case.operator, case.x, case.attributes, case.axes, keepdims=case.keepdims, skipna=True,
                                indexed=case.indexed)
     found = (y,) if indices is None else (y, indices)
@@ -78,7 +78,7 @@ def problem(case: Case, y: Array, indices: Array | None) -> str | None:
 
 
 def test_every_route_leaves_nans_out():
-    """Random calls by every route. Windows have the same bits by each."""
+    """Random calls by every route skip NaNs. Windows have the same bits on all routes."""
     ran = Counter()
     for seed in range(CASES):
         case = random_case(seed)
@@ -101,7 +101,7 @@ def test_every_route_leaves_nans_out():
 
 @pytest.mark.slow
 def test_more_random_calls():
-    """The same by the usual route, for many more calls."""
+    """Many more random calls, by the usual route."""
     for seed in range(CASES, 20 * CASES):
         case = random_case(seed)
         try:
@@ -162,7 +162,7 @@ def test_counts_beyond_those_that_float32_represents():
 
 @pytest.mark.parametrize("dtype", ["datetime64[s]", "timedelta64[ns]"])
 def test_not_a_time_is_left_out(dtype):
-    """NaT is left out of extrema, with and without indices."""
+    """Extrema skip NaT, with and without indices."""
     rng = np.random.default_rng(3)
     for _ in range(200):
         shape = tuple(rng.integers(1, 12, 2))
@@ -186,7 +186,7 @@ def test_not_a_time_is_left_out(dtype):
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "bool", "float32"])
 def test_windows_entirely_in_padding(dtype):
-    """They have no number, which only floats can say."""
+    """Windows entirely in padding have no number, which only floats can express."""
     x = np.ones((3, 4), dtype)
     for name in FUNCTIONS:
         if name == "lp_pool" and dtype != "float32":
@@ -262,7 +262,7 @@ def test_dask(name):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 def test_threads_share_whole_channels(dtype):
-    """Their totals are pairs, which once took twice the memory that was there."""
+    """Totals are pairs, which once needed twice the available memory."""
     rng = np.random.default_rng(6)
     for shape, axes in (((1000, 100), 0), ((20_000, 150), 0), ((3, 100_000), 1), ((700, 900), (0, 1)),
                         ((900, 7, 60), 0)):
@@ -273,7 +273,7 @@ def test_threads_share_whole_channels(dtype):
 
 @pytest.mark.parametrize("dtype", cases_axes.FLOATS, ids=str)
 def test_norms_of_infinite_order(dtype):
-    """They are the largest magnitudes."""
+    """Norms of infinite order are the largest magnitudes."""
     rng = np.random.default_rng(7)
     for _ in range(50):
         x = with_nans(rng, rng.choice([-3, -0.0, 0, 2, np.inf], tuple(rng.integers(1, 9, 2))).astype(dtype))
@@ -310,7 +310,7 @@ def test_windows_without_nans_whose_sums_overflow_have_the_usual_bits(dtype):
 
 
 def test_callers_see_no_floating_point_exceptions():
-    """Not even with NumPy's strictest settings."""
+    """Callers see no floating-point exceptions, even with NumPy's strictest settings."""
     none = np.array([0x7F800001], np.uint32).view(np.float32)
     with np.errstate(all="raise"):
         onnxpool.average_pool(np.array([3e38, 3e38, 1e-40], np.float32), 2, axes=0, skipna=True)
@@ -336,7 +336,7 @@ def test_combined_means_near_the_limits():
 
 
 def test_partial_results_of_other_plans_are_refused():
-    """Those of means without NaNs have counts."""
+    """Partial results of means that skip NaNs have counts, so those of other plans are refused."""
     x = np.array([1.0, np.nan, 3.0])
     plans = [onnxpool.GlobalAveragePool(axes=0, skipna=skipna).plan(x.shape, x.dtype) for skipna in (False, True)]
     for plan, other in (plans, plans[::-1]):

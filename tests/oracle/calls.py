@@ -54,7 +54,7 @@ MOST_ELEMENTS = 3000
 MOST_TAPS = 40_000
 SHORT_AXIS, LONG_AXIS = 9, 150  # most axes are short; a long one exercises vectors and large windows
 STYLES = ("function", "object", "plan")
-MOST_PARTS = 4  # of a result that is computed in parts
+MOST_PARTS = 4  # maximum parts of a result that is computed in parts
 THREADS = (None, 1, 2, 3, 7)
 AUTO_PADS = ("NOTSET", "", "VALID", "SAME_UPPER", "SAME_LOWER")
 OUTS = ("absent", "contiguous", "strided", "unaligned", "backwards", "transposed", "byte-swapped")
@@ -410,7 +410,7 @@ def layouts(x, channels_last):
 
 
 def draw_quantisation(choices, dtype, optional):
-    """x_scale, x_zero_point, y_scale, y_zero_point; missing zero points are None."""
+    """x_scale, x_zero_point, y_scale, y_zero_point. Missing zero points are None."""
     limits = np.iinfo(dtype)
     zero_points = [choices.pick((0, 1, -1, limits.min, limits.max, choices.integer(limits.min, limits.max)))]
     zero_points.append(choices.integer(limits.min, limits.max))
@@ -426,7 +426,7 @@ def draw_quantisation(choices, dtype, optional):
 
 
 def draw_pool(choices, operator):
-    """One call of a pool whose attributes and dtypes are legal for its version; its geometry may have to be refused."""
+    """One call of a pool with attributes and dtypes of its version. Its geometry may have to be refused."""
     opset = draw_opset(choices, operator)
     dtype = draw_dtype(choices, operator, opset)
     channels_last = operator == NHWC_MAX or choices.chance(50)

@@ -50,14 +50,14 @@ FUNCTIONS_ALONG_AXES = {name + NAMED: function for name, function in {
 EVERY = (*WEIGHTED, *WEIGHTED, *FUNCTIONS_ALONG_AXES, *FUNCTIONS_ALONG_AXES, "AveragePool along axes")
 BFLOAT16_NORMS_SINCE = 22
 STRANGE = ("complex64", "complex128", "longdouble", "datetime64[s]", "timedelta64[ns]")  # dtypes, most of them refused
-WRONG_DTYPES = ("float16", "int64", "uint8", "bool", "complex64")  # of means, refused for most dtypes of x
+WRONG_DTYPES = ("float16", "int64", "uint8", "bool", "complex64")  # for means; refused for most dtypes of x
 BATCH = (1, 2, 3, 5, 17, 67)
-LONG_LINE = 300  # elements along some of the pooled axes
+LONG_LINE = 300  # maximum elements along some of the pooled axes
 
 # Numbers of taps at which loops, accumulators or formulas change, and some that exceed every array.
 THRESHOLDS = (16, 17, 64, 255, 256, 257, 258, 32767, 32768, 32769, 65535, 65536, 65537, 2**20, 2**31 - 1, 2**31, 2**32)
-FULL = (255, 256, 257, 258, 32767, 32768, 32769, 65536, 65537)  # of windows that have as many elements
-MOST_WINDOWS = 5  # along the axis of a long window
+FULL = (255, 256, 257, 258, 32767, 32768, 32769, 65536, 65537)  # tap counts of windows that are full of elements
+MOST_WINDOWS = 5  # maximum windows along the axis of a long window
 LENGTHLESS = ("ceil_mode", "count_include_pad", "storage_order", "p")  # attributes without a value for each axis
 MOST_DIVISOR = 2**62
 
@@ -146,7 +146,7 @@ def draw_elements(choices, dtype, shape, skipna):
 
 
 def draw_dtype_along_axes(choices, base, opset):
-    """A dtype that the operator accepts along axes, or seldom another one."""
+    """A dtype that the operator accepts along axes or, seldom, another dtype."""
     if choices.chance(2):
         return np.dtype(choices.pick(STRANGE))
     floats = [name for name in ("float32", "float64", "float16", "bfloat16") if name in DTYPES]
@@ -159,7 +159,7 @@ def draw_dtype_along_axes(choices, base, opset):
 
 
 def draw_result(choices, dtype):
-    """The argument `dtype` of a mean in one of its spellings, or None; seldom one that is refused."""
+    """The argument `dtype` of a mean in one of its spellings, or None. Seldom, it must be refused."""
     if choices.chance(3):
         return choices.pick(WRONG_DTYPES)
     own = [] if dtype.kind == "b" else [dtype.name]
@@ -174,7 +174,7 @@ def draw_result(choices, dtype):
 
 
 def draw_places(choices, ndim):
-    """Some axes in any order, counted from either end; seldom one that does not exist, or one twice."""
+    """Some axes in any order, counted from either end. Seldom, an axis does not exist or occurs twice."""
     places = list(range(ndim))
     for place in range(ndim - 1):
         other = choices.integer(place, ndim - 1)
@@ -186,7 +186,7 @@ def draw_places(choices, ndim):
 
 
 def draw_along_axes(choices, operator):
-    """One call with named axes; its geometry, axes or dtype may have to be refused."""
+    """One call with named axes. Its geometry, axes or dtype may have to be refused."""
     base = operator.removesuffix(NAMED)
     own = "Min" in base
     opset = None if own else draw_opset(choices, base)
@@ -256,7 +256,7 @@ def draw_long_axis(choices, size, kernel):
 
 
 def draw_long_window(choices, attributes, sizes):
-    """Windows that have as many taps as some threshold along one axis at least. `attributes` has flags and `p`."""
+    """Windows whose taps reach a threshold along at least one axis. `attributes` has flags and `p`."""
     rows = []
     room = MOST_DIVISOR
     long = choices.integer(0, len(sizes) - 1)
@@ -271,7 +271,7 @@ def draw_long_window(choices, attributes, sizes):
 
 
 def draw_long(choices, operator):
-    """One call with long windows, mostly in padding; seldom full ones along one axis."""
+    """One call with long windows, mostly in padding. Seldom, windows are full of elements along one axis."""
     named = operator in FUNCTIONS_ALONG_AXES
     call = draw_along_axes(choices, operator) if named else draw_call(choices, (operator,))
     dtype = native(call.x.dtype)
@@ -297,14 +297,14 @@ def draw_long(choices, operator):
 
 SLIDING_NAMES = tuple(name for name in (*WINDOWED, INDICES, QLINEAR_AVERAGE, NHWC_MAX,
                                         *(name for name in FUNCTIONS_ALONG_AXES if not name.startswith("Global"))))
-LONG = 6  # percent of calls of windows
+LONG = 6  # percent of windowed calls that have long windows
 
 
 # Spellings
 
 
 def respelled(choices, call):
-    """The same call with arguments in another form: one number for all axes, scalars of Python, a part at a time."""
+    """The same call with arguments in another form: one number for all axes, Python scalars, or a part at a time."""
     attributes = dict(call.attributes)
     for name in ("kernel_shape", "strides", "dilations", "pads", "pooled_shape"):
         row = attributes.get(name)
@@ -328,7 +328,7 @@ def respelled(choices, call):
 
 def misplaced(choices, call):
     """The call with arguments that exclude each other: it has to be refused."""
-    if "Min" in call.operator:  # which has no other layout, and no default
+    if "Min" in call.operator:  # it has no other layout, and `axes` has no default
         return call
     if call.skipna or call.dtype is not None:
         return replace(call, axes=None, keepdims=None)

@@ -38,7 +38,7 @@ def draw_memory(choices, array, channels_last=False):
 
 
 def rounded(number, dtype):
-    """An attribute in the precision of coordinates, which calls on float64 data would otherwise see unrounded."""
+    """An attribute rounded to the precision of coordinates. Calls on float64 data would not round it otherwise."""
     return number if dtype.name != "float64" else float(np.float32(number))
 
 
@@ -98,7 +98,7 @@ def draw_output_shape(choices, inner, channels_last):
 
 
 def draw_unpool(choices, operator):
-    """One call of MaxUnpool; its geometry and its indices may have to be refused."""
+    """One call of MaxUnpool. Its geometry and its indices may have to be refused."""
     opset = draw_opset(choices, operator)
     dtype = draw_dtype(choices, operator, opset)
     channels_last = choices.chance(50)
@@ -167,7 +167,7 @@ def draw_corners(choices, generator, count, size, scale):
 
 
 def draw_rois(choices, dtype, images, size, scale, batch_first):
-    """Regions in the dtype of the data, preceded by the number of their image if requested; and these numbers."""
+    """Regions in the dtype of the data, and the numbers of their images, which also precede regions if requested."""
     generator = np.random.default_rng(choices.integer(0, 2**32 - 1))
     count = 0 if choices.chance(5) else choices.integer(1, 5)
     corners = draw_corners(choices, generator, count, size, scale)
@@ -204,7 +204,7 @@ def draw_roi_align_attributes(choices, opset, dtype, scale, widest, channels):
 
 
 def draw_regions(choices, operator):
-    """One call on regions of interest; a few of them have to be refused."""
+    """One call on regions of interest. A few of these calls have to be refused."""
     opset = draw_opset(choices, operator)
     dtype = draw_dtype(choices, operator, opset)
     channels_last = choices.chance(50)

@@ -33,7 +33,7 @@ from onnxpool.planning.solvers import SOLVERS
 from onnxpool.planning.ways import Forced
 
 PROGRESS_SECONDS = 10
-GUARDED_PAGES = 1 << 14  # of each array: the gaps of arrays with many axes take most
+GUARDED_PAGES = 1 << 14  # pages for each array; gaps in arrays with many axes need most
 MOST_REPORTS = 20
 
 
@@ -133,7 +133,7 @@ def check_result(truth, y, out, memory):
 
 
 def check_refusal(call, reason, before):
-    """Make a call that does not fit its input; the library must refuse it."""
+    """Make a call that does not fit its input. The library must refuse it."""
     wanted = onnxpool.PoolTypeError if isinstance(reason, KindError) else onnxpool.PoolError
     try:
         y = call.run(onnxpool)
@@ -187,7 +187,7 @@ class Report:
 
 
 def main(arguments=None):
-    """Run a campaign; the exit status is 1 if any call disagrees."""
+    """Run a campaign. The exit status is 1 if any call disagrees."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--seed", type=int, help="of the campaign (default: random)")

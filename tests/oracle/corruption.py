@@ -32,9 +32,9 @@ import onnxpool
 SLOTS = [Slot(64) for _ in range(8)]
 MOST_SECONDS = 20  # seconds of one call, after which it is considered to hang
 MOST_BYTES = 3 * 2**30  # address space, limited so that a result of billions of elements raises MemoryError
-LARGE_RESULT = 2**26  # elements, which alone take a large part of a second
+LARGE_RESULT = 2**26  # elements; computing this many takes a large part of a second
 HUGE_RESULT = 2**29
-LARGE = "large result"  # how calls end that are not timed
+LARGE = "large result"  # the name of how calls end that are not timed
 MOST_REPORTS = 20
 
 NUMBERS = (0, -1, 2**31, -(2**31), 2**62, -(2**62), 2**63 - 1, -(2**63), 2**64)
@@ -62,7 +62,7 @@ def own_attributes(name):
 
 
 def bad_attribute(choices, call):
-    """An attribute with an entirely different value."""
+    """Set an attribute to an entirely different value."""
     names = own_attributes(call.operator)
     if not names:
         return bad_option(choices, call)
@@ -73,7 +73,7 @@ def bad_attribute(choices, call):
 
 
 def bad_element(choices, call):
-    """An attribute with one element changed, added or removed."""
+    """Change, add or remove one element of an attribute."""
     lists = [name for name, value in call.attributes.items() if isinstance(value, (tuple, list)) and value]
     if not lists:
         return bad_attribute(choices, call)
@@ -91,7 +91,7 @@ def bad_element(choices, call):
 
 
 def far_windows(choices, call):
-    """Windows that lie far apart, or far before or beyond all elements, or reach there; in combination valid or not."""
+    """Set windows far apart, or far before or beyond all elements. The combination may be valid."""
     names = own_attributes(call.operator)
     shape = getattr(call.x, "shape", ())
     if call.operator == UNPOOL or "kernel_shape" not in names or len(shape) < 3:
@@ -138,7 +138,7 @@ def bad_value(choices, call):
 
 
 def bad_shape(choices, call):
-    """An input with another shape."""
+    """Give an input another shape."""
     place = pick_input(choices, call)
     if place is None:
         return bad_attribute(choices, call)
@@ -155,7 +155,7 @@ def bad_shape(choices, call):
 
 
 def bad_dtype(choices, call):
-    """An input with another dtype."""
+    """Give an input another dtype."""
     place = pick_input(choices, call)
     if place is None:
         return bad_attribute(choices, call)
@@ -234,7 +234,7 @@ def expected_shapes(call):
 
 
 def attempt(choices, call):
-    """Make the call; return the fault of its outcome, and the name of the outcome."""
+    """Make the call. Return what is wrong with its outcome, and the name of the outcome."""
     shapes = expected_shapes(call)
     call, slots = guarded(choices, call)
     out, out_slots = make_outs(choices, call, shapes)
@@ -264,7 +264,7 @@ def attempt(choices, call):
 
 
 def wrong_result(call, result, shapes):
-    """The fault of a result."""
+    """What is wrong with a result."""
     results = result if isinstance(result, tuple) else (result,)
     if shapes is None:
         return f"a result of {[getattr(y, 'shape', y) for y in results]} where a refusal is due"
@@ -274,7 +274,7 @@ def wrong_result(call, result, shapes):
 
 
 def same(one, other):
-    """Whether arrays have the same bits, but for the bits of NaN."""
+    """Whether arrays have the same bits, except for the bits of NaNs."""
     if one.tobytes() == other.tobytes():
         return True
     if one.dtype.kind not in "fV":
@@ -305,7 +305,7 @@ def parser_of(description):
 def repeat(one, options, most_bytes=MOST_BYTES):
     """Make the call of each seed, by a function that returns its fault, its ending and its description.
 
-    The exit status is 1 if any call has a fault. One that takes too long ends the process.
+    The exit status is 1 if anything is wrong with a call. A call that takes too long ends the process.
     """
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
@@ -334,7 +334,7 @@ def repeat(one, options, most_bytes=MOST_BYTES):
 
 
 def main(arguments=None):
-    """Run the calls; the exit status is 1 if any of them ends in a different way."""
+    """Run the calls. The exit status is 1 if any call ends in another way."""
     parser = parser_of(__doc__)
     parser.add_argument("--operators", nargs="+", choices=tuple(FUNCTIONS), default=(*WEIGHTED, UNPOOL))
     options = parser.parse_args(arguments)

@@ -45,17 +45,17 @@ class Slot:
         self.place = slice(0, 0)
 
     def take(self, start, size):
-        """Use these bytes for an array; those around them are canaries."""
+        """Use these bytes for an array. Bytes around them become canaries."""
         self.place = slice(start, start + size)
         self.around[...] = CANARY
 
     @property
     def around(self):
-        """The bytes of the array, and those within a page of it."""
+        """The bytes of the array, and the bytes within a page of it."""
         return self.inside[max(0, self.place.start - PAGE) : self.place.stop + PAGE]
 
     def hold(self, shape, dtype, at_end, fill=CANARY):
-        """An array that ends at the page after it, or begins at the page before it; bytes around it are canaries."""
+        """An array that ends at the page after it, or begins at the page before it. Bytes around it are canaries."""
         size = math.prod(shape) * dtype.itemsize
         self.take(self.size - size if at_end else 0, size)
         self.inside[self.place] = fill
@@ -70,7 +70,7 @@ class Slot:
         """
         A copy with the same strides, of which the last or first byte lies next to a page.
 
-        If the elements of the array are not aligned, those of the copy are equally far from being so. Bytes between
+        If the elements of the array are not aligned, elements of the copy are misaligned by as much. Bytes between
         elements are canaries.
         """
         if not array.size:
@@ -102,7 +102,7 @@ class Slot:
 
 
 def moved(values, slots, choose_end):
-    """The values, of which plain arrays that have room are copied to slots, and the slots that hold them."""
+    """The values, and the slots for plain arrays among them. Arrays that fit are copied to slots."""
     used, found = [], []
     for value in values:
         slot = slots[len(used)]

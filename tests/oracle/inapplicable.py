@@ -1,11 +1,11 @@
-"""How relations leave out calls that they do not concern."""
+"""How relations skip calls to which they do not apply."""
 
 
 class InapplicableError(Exception):
-    """A drawn call that the library refuses, or of which a relation says nothing."""
+    """The library refuses a drawn call, or a relation does not apply to it."""
 
 
 def require(condition):
-    """Leave out calls that a relation does not concern."""
+    """Skip calls to which a relation does not apply."""
     if not condition:
         raise InapplicableError

@@ -37,7 +37,7 @@ def region_elements(call, slack):
 
 
 def needs(call):
-    """The bytes of a legal call's results, and the least and the most that its work may be."""
+    """The bytes of a legal call's results, and the minimum and maximum of its work."""
     expected = truths(call)
     nbytes = sum(truth.dtype.itemsize * math.prod(truth.shape) for truth in expected)
     count = math.prod(expected[0].shape)

@@ -1,4 +1,4 @@
-"""The results of calls with named axes, which also pool integers and times, take minima, and leave NaNs out."""
+"""The results of calls with named axes, which also pool integers and times, take minima, and skip NaNs."""
 
 import math
 from dataclasses import dataclass
@@ -34,9 +34,9 @@ DIGITS = {name: (form.precision, form.top) for name, form in FORMATS.items()}
 
 @dataclass(frozen=True)
 class AlongAxes(Truth):
-    """The result of a call with named axes. Its cells are those of all pooled axes for each place along the others."""
+    """The result of a call with named axes. For each place along the other axes, it has cells along the pooled axes."""
 
-    order: tuple = ()  # of the axes of the result, as the cells have it
+    order: tuple = ()  # the axes of the result, in the order of the cells
 
     def cells_of(self, y):
         """A result, flattened in the order of the cells."""
@@ -96,7 +96,7 @@ def nothing_of(dtype, least, skipna):
 
 
 def numbers_of(planes):
-    """The elements of each plane as Python's numbers. NaT is NaN, and a bool is 1 for any byte but 0."""
+    """The elements of each plane as Python numbers. NaT becomes NaN, and a bool is 1 for any byte but 0."""
     if planes.dtype.kind == "b":
         return (planes.view(np.uint8) != 0).astype(int).tolist()
     if planes.dtype.kind in "mM":
@@ -130,7 +130,7 @@ def places_of(axes, ndim):
 
 
 def left(plane, windows):
-    """Windows without the NaNs of a plane."""
+    """Windows without the positions of a plane's NaNs."""
     return [[i for i in window if plane[i] == plane[i]] for window in windows]
 
 

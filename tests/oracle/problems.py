@@ -1,4 +1,4 @@
-"""Random windows that reach all kinds of loops: of any kind, sliding along rows, in short rows, of adjacent taps."""
+"""Random windows that reach all kinds of loops: any windows, windows that slide along rows, short rows, and so on."""
 
 import math
 
@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 SLIDING = (3, 1), (3, 2), (2, 2)  # kernels and strides along rows for which there is such a loop
-MOST_WORK = 300_000  # elements, and taps of all windows of a channel
+MOST_WORK = 300_000  # maximum elements of a channel, and maximum taps of all its windows
 
 
 def random_problem(rng):
@@ -79,7 +79,7 @@ def short_problem(rng, dtype):
 
 
 def adjacent_problem(rng, register, kind):
-    """Long windows along the last axis, of which no place has more than two. `register` holds so many elements."""
+    """Long windows along the last axis, at most two of which share a place. A register holds `register` elements."""
     least = (16 if kind == "max" else 32) * register
     kernel = least + int(rng.integers(3 * least))
     stride = kernel // 2 + int(rng.integers(1, kernel))
@@ -123,7 +123,7 @@ def far_problem(rng):
 
 
 def disjoint_problem(rng):
-    """Many windows along rows that share no place, some of which reach into the padding."""
+    """Many windows that share no place along rows. Some reach into the padding."""
     stride = int(rng.integers(2, 5))
     kernels, strides, sizes = [int(rng.integers(1, stride + 1))], [stride], [int(rng.integers(50, 3000))]
     if rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""Relations between calls, which hold without expected values: each draws a random call and compares it with others."""
+"""Relations between calls, which need no expected values. Each draws a random call and compares it with others."""
 
 import math
 from dataclasses import replace
@@ -39,11 +39,11 @@ MAXIMA = (*MAX, INDICES)
 GLOBAL = {"AveragePool": "GlobalAveragePool", "MaxPool": "GlobalMaxPool", "LpPool": "GlobalLpPool",
           QLINEAR_AVERAGE: QLINEAR_GLOBAL}
 EXACT_P = (1, 2)  # norms whose roots are rounded as exactly as their sums
-MOST_ELEMENTS = 20_000  # of an input that a relation enlarges
-MOST_TAPS = 10**6  # of windows that NumPy reduces
+MOST_ELEMENTS = 20_000  # maximum elements of an input that a relation enlarges
+MOST_TAPS = 10**6  # maximum taps of windows that NumPy reduces
 MOST_DILATION = 3
 MOST_BORDER = 12
-SHIFT = 16  # which moves all small integers to positive ones
+SHIFT = 16  # makes all small integers positive
 
 
 def results(call):
@@ -166,7 +166,7 @@ def layout(choices):
 
 
 def batch(choices):
-    """A batch is its images, and the regions of interest of a call are independent, bit for bit."""
+    """The images of a batch, and the regions of interest of a call, are independent, bit for bit."""
     call = drawn(choices, tuple(name for name in FUNCTIONS if name != UNPOOL))
     regions = call.operator in REGIONS
     count = len(call.further[0]) if regions else len(call.x)
@@ -232,7 +232,7 @@ def minimum(choices):
 
 
 def monotone(choices):
-    """Elements that are not smaller give maxima, means and quantised means that are not smaller."""
+    """If no element becomes smaller, no maximum, mean or quantised mean does."""
     call = drawn(choices, tuple(name for name in POOLS if "Lp" not in name))
     call = whole(choices, call)
     more = np.random.default_rng(choices.integer(0, 2**32 - 1)).integers(0, 3, call.x.shape)
@@ -254,7 +254,7 @@ def maxima(choices):
 
 
 def powers_of_two(choices):
-    """Scaling the input by a power of two, and adding a whole number to it, does so to a mean; norms are scaled."""
+    """Scaling the input by a power of two, or adding a whole number, has the same effect on means. Norms are scaled."""
     call = whole(choices, drawn(choices, ("AveragePool", "LpPool", "GlobalAveragePool", "GlobalLpPool")))
     x = call.x.astype(np.float64)
     form = FORMATS[call.x.dtype.name]
@@ -283,7 +283,7 @@ def global_pool(choices):
 
 
 def stride(choices):
-    """A pool with strides is every so-many-th element of the pool without them."""
+    """A pool with stride s has every s-th result of the pool without strides."""
     call, _, strides, _, _ = plain_window(exact(choices, SLIDING))
     plain = changed(call, strides=(1,) * len(strides))
     require(not same_formula(call) and not same_formula(plain))
@@ -338,7 +338,7 @@ def axis_of_one(choices):
 
 
 def separable(choices):
-    """A maximum is that of maxima along each axis in turn."""
+    """A maximum equals maxima along each axis in turn."""
     call, kernel, strides, dilations, pads = plain_window(drawn(choices, ("MaxPool", NHWC_MAX)))
     rank = len(kernel)
     y, first = results(call), to_first(call.x, call.channels_last)
@@ -390,13 +390,13 @@ def there_and_back(choices):
     call, kernel, strides, _, pads = plain_window(drawn(choices, (INDICES,)))
     rank = len(kernel)
     keep = {"kernel_shape": kernel, "strides": strides, "pads": pads}
-    # Indices refer to planes of the size that MaxUnpool infers, so x gets this size, for as many windows as it has.
+    # Indices refer to planes of the size that MaxUnpool infers for this number of windows, so x gets this size.
     counts = [max(1, min(size, 1 + size // step)) for size, step in zip(spatial(call), strides, strict=True)]
     sizes = [(count - 1) * step + length - begin - end for count, step, length, begin, end
              in zip(counts, strides, kernel, pads[:rank], pads[rank:], strict=True)]
     first = to_first(call.x, call.channels_last)
     require(min(sizes) > 0 and math.prod(sizes) * math.prod(first.shape[:2]) <= MOST_ELEMENTS)
-    require(call.x.dtype.kind not in "iu")  # which MaxUnpool refuses
+    require(call.x.dtype.kind not in "iu")  # MaxUnpool refuses integers
     generator = np.random.default_rng(choices.integer(0, 2**32 - 1))
     call = with_first(replace(call, attributes=keep), generator.integers(0, 50, (*first.shape[:2], *sizes)))
     y, indices = results(call)

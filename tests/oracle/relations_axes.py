@@ -1,4 +1,4 @@
-"""Relations between calls with named axes, and between a result and its parts, which hold without expected values."""
+"""Relations between calls with named axes, and between results and their parts, which need no expected values."""
 
 import math
 from dataclasses import replace
@@ -18,10 +18,10 @@ EXTREMA = tuple(name for name in FUNCTIONS_ALONG_AXES if "Max" in name or "Min" 
 MEANS = tuple(name for name in FUNCTIONS_ALONG_AXES if "Average" in name)
 OF_ONNX = tuple(name for name in FUNCTIONS_ALONG_AXES if "Min" not in name)
 EXACT_P = (1, 2)  # norms whose roots are rounded as exactly as their sums
-LARGEST = {1: 3, 2: 60}  # integers of dtypes of so many bytes, whose sums are exact; 1000 of others
+LARGEST = {1: 3, 2: 60}  # largest integers, by bytes of a dtype, whose sums are exact; 1000 for wider dtypes
 PADDING = (0, 1, 5, 300, 70_000, 2**20, 2**33)
 MOST_PARTS = 9
-MOST_SECONDS = 0.002  # of measurements
+MOST_SECONDS = 0.002  # maximum time of a measurement
 
 
 def results(call):
@@ -54,7 +54,7 @@ def equal(first, second):
 
 
 def drawn(choices, operators):
-    """A random call without `out`, of the axes' numbers from 0 on."""
+    """A random call without `out`, whose axes are numbered from 0."""
     call = replace(draw_any(choices, operators), out="absent")
     require(not call.misplaced)
     axes = (call.axes,) if isinstance(call.axes, int) else call.axes
@@ -133,7 +133,7 @@ def dropped_axes(choices):
 
 
 def axes_of_onnx(choices):
-    """A call of ONNX is the call whose axes are the spatial ones."""
+    """A call of ONNX equals the call with the spatial axes as `axes`."""
     call = replace(draw_any(choices, tuple(name.removesuffix(NAMED) for name in OF_ONNX)), out="absent")
     call = replace(call, style=choices.pick(STYLES))
     windows = call.operator.split()[0] in SLIDING
@@ -148,7 +148,7 @@ def axes_of_onnx(choices):
 
 
 def with_numbers_left_out(choices):
-    """Skipping NaNs is pooling what they do not change: -inf or inf for extrema, zeros that do not count for others."""
+    """Skipping NaNs equals replacing them: by -inf or inf for extrema, and otherwise by zeros that do not count."""
     call = drawn(choices, tuple(FUNCTIONS_ALONG_AXES))
     require(call.x.dtype.name in FORMATS and "Indices" not in call.operator)
     call = replace(call, attributes={name: value for name, value in call.attributes.items()
@@ -186,7 +186,7 @@ def nothing_to_leave_out(choices):
 
 
 def means_of_integers(choices):
-    """A mean of integers is that of the same numbers in float64, and as an integer the nearest one."""
+    """A mean of integers equals the mean of the same numbers in float64, or the integer nearest to it."""
     call = whole(choices, drawn(choices, MEANS))
     require(call.x.dtype.kind in "biu")
     mean, = results(replace(with_values(call, call.x.astype(np.float64)), dtype=None, skipna=False))
@@ -200,7 +200,7 @@ def means_of_integers(choices):
 
 
 def wider_means(choices):
-    """A mean in a wider dtype is that of the converted array."""
+    """A mean in a wider dtype equals the mean of the converted array."""
     call = drawn(choices, MEANS)
     require(call.x.dtype.name in ("float16", "bfloat16", "float32"))
     wider = np.dtype(choices.pick(("float32", "float64")))
@@ -234,7 +234,7 @@ def truth_of_bools(choices):
 
 
 def whole_in_padding(choices):
-    """A global pool is the windowed one whose only window has any amount of padding around the whole array."""
+    """A global pool equals a windowed pool with one window, which has any amount of padding around the array."""
     call = exact(choices, tuple(name for name in WHOLE if "Min" not in name or "Global" in name))
     sizes = [call.x.shape[axis] for axis in call.axes]
     begin, end = (tuple(choices.pick(PADDING) for _ in sizes) for _ in "be")
@@ -249,7 +249,7 @@ def whole_in_padding(choices):
 def threads_and_styles_along_axes(choices):
     """Neither the number of threads nor the way of calling changes a bit of the result."""
     call = drawn(choices, tuple(FUNCTIONS_ALONG_AXES))
-    if call.operator in WHOLE and call.style == "tiles":  # which sum whole axes as in an array in row-major order
+    if call.operator in WHOLE and call.style == "tiles":  # tiles sum whole axes in row-major order
         call = replace(call, style="plan")
     first = results(call)
     for threads, style in zip(THREADS, STYLES * 2, strict=False):
@@ -289,7 +289,7 @@ def cut(choices, size):
 
 
 def parts(choices):
-    """Parts of a result have the bits of the whole one."""
+    """Parts of a result have the bits of the whole result."""
     call = replace(draw_any(choices), out="absent")
     require(call.operator not in (UNPOOL, *REGIONS))
     call = replace(call, x=np.ascontiguousarray(call.x).reshape(call.x.shape))
@@ -310,7 +310,7 @@ def parts(choices):
 
 
 def shares(choices):
-    """The partial results of shares of an input combine to the result: to the same values, on small integers."""
+    """The partial results of an input's shares combine to the result. Small integers give the same values."""
     call = exact(choices, WHOLE)
     plan = planned(call)
     y = plan(call.x)

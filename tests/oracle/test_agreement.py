@@ -27,7 +27,7 @@ def test_any_call_agrees_with_the_oracle(operator):
 @pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_many_calls_agree_with_the_oracle(operator):
-    """The same for thousands of calls that are determined by seeds."""
+    """Thousands of calls, which seeds determine, agree with the oracle."""
     for seed in range(3000):
         call = draw_any(SeededChoices(seed), (operator,))
         outcome = check(call)

@@ -1,4 +1,4 @@
-"""Nothing that is passed to the library, or changed while it runs, makes it crash, hang or access other memory."""
+"""Nothing that callers pass, or change while a call runs, makes the library crash, hang or access other memory."""
 
 import signal
 import sys

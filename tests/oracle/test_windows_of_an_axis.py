@@ -56,7 +56,8 @@ def test_windows_are_those_of_plain_loops():
 
 
 def test_parts_of_an_axis_have_its_windows():
-    """They read what the windows need, at least one element. Parts may begin after it, but never end before it does."""
+    """Parts read what their windows need, at least one element. A part may begin after the axis, but not end before
+    it."""
     rng = np.random.default_rng(1)
     for _ in range(2000):
         axis, taps, divisors = random_axis(rng)
@@ -80,7 +81,7 @@ def test_parts_of_an_axis_have_its_windows():
 
 
 def test_how_much_neighbouring_windows_read():
-    """At most the whole axis, and never less than they read."""
+    """`read_by` is at most the whole axis, and never less than what neighbouring windows read."""
     rng, known = np.random.default_rng(2), 0
     for _ in range(2000):
         axis, taps, _ = random_axis(rng)
@@ -95,7 +96,7 @@ def test_how_much_neighbouring_windows_read():
 
 
 def test_windows_by_default():
-    """They are neighbours, as are their taps, without padding."""
+    """By default, windows are adjacent, and so are their taps, without padding."""
     axis = Axis(5, 4, 2)
     assert (axis.stride, axis.dilation, axis.pads, axis.counts_pads) == (1, 1, (0, 0), False)
 
@@ -148,7 +149,7 @@ def test_more_windows_in_the_padding_than_the_limit_are_refused(monkeypatch):
 @pytest.mark.parametrize("pads", [(2**20, 0), (0, 2**20)])
 @pytest.mark.parametrize("shape", [(1, 1, 9), (1, 9, 1), (1, 9, 70)])
 def test_tiles_may_lie_wholly_in_the_padding(shape, pads):
-    """Whether they lie before the first element or beyond the last one."""
+    """Tiles may lie wholly in the padding, before the first element or beyond the last one."""
     last = shape[1] == 9
     x = np.ones(shape, np.uint8)
     y = onnxpool.max_pool(x, 2, pads=pads, channels_last=last)

@@ -29,7 +29,7 @@ ACCUMULATORS = {"float16": (24, 149), "bfloat16": (24, 149), "float32": (24, 149
 
 # The error allowed for an interpolated value, relative to the largest element it was computed from.
 INTERPOLATION = {"float16": 1e-6, "bfloat16": 1e-6, "float32": 1e-6, "float64": 1e-14}
-COMPUTED = (*AVERAGE, *LP, "RoiAlign", "exact")  # whose NaNs all have the same bits
+COMPUTED = (*AVERAGE, *LP, "RoiAlign", "exact")  # results whose NaNs all have the same bits
 OVERFLOWING = ("float64",)  # dtypes whose sums of samples may exceed the range of the accumulator
 
 
@@ -57,12 +57,12 @@ def norm_limit(dtype_name, p, taps):
 
 
 def same_number(value, expected):
-    """Equal, or both NaN."""
+    """Whether numbers are equal, or both NaN."""
     return value == expected or (value != value and expected != expected)
 
 
 def mean_error(value, mean, name):
-    """The error of a finite mean in units of the bound; a non-finite result is infinitely wrong."""
+    """The error of a finite mean in units of the bound. A non-finite result is infinitely wrong."""
     if not math.isfinite(value):
         return math.inf
     form = FORMATS[name]
@@ -87,7 +87,7 @@ def ratio(error, allowed):
 
 
 def norm_error(value, norm, name, p):
-    """The error of a norm in units of the bound; infinity stands for the first number beyond the finite ones."""
+    """The error of a norm in units of the bound. Infinity stands for the first number beyond the finite ones."""
     if math.isnan(value) or math.copysign(1, value) < 0:
         return math.inf
     form = FORMATS[name]
@@ -105,7 +105,7 @@ def norm_error(value, norm, name, p):
 
 
 def sample_error(value, sample, name):
-    """The error of an interpolated value in units of the bound; infinities and NaN must match exactly."""
+    """The error of an interpolated value in units of the bound. Infinities and NaN must match exactly."""
     if same_number(value, sample.value):
         return 0.0
     form = FORMATS[name]
@@ -173,7 +173,7 @@ def judge(truth, y):
         where = int(odd.argmax())
         return Verdict(math.inf, f"output {where} is the NaN {patterns_of(values)[where]:#x}, not the usual one")
     if truth.operator in (*AVERAGE, *LP, "RoiAlign"):
-        numbers, name = widened(values).tolist(), truth.dtype.name  # computed anew each time, and slow
+        numbers, name = widened(values).tolist(), truth.dtype.name  # properties, which are slow to compute
         errors = [cell_error(value, cell, name, truth.p) for value, cell in zip(numbers, truth.cells, strict=True)]
     else:
         signed_zeros = truth.operator not in (*MAX, "MaxRoiPool")

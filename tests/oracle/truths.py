@@ -8,7 +8,7 @@ from oracle_axes import expect_along_axes
 
 
 def truths(call):
-    """The truth about each output of a call; raises GeometryError if the library must refuse it."""
+    """The truth about each output of a call. Raises GeometryError if the library must refuse the call."""
     if isinstance(call, AxesCall):
         if call.misplaced:
             raise GeometryError("arguments that exclude each other")

@@ -18,7 +18,7 @@ from relations import RELATIONS
 import onnxpool
 from tests.campaign import arguments, fuzz, slowest
 
-FUZZED, GUARDED, RELATED, TIMED = 4000, 4000, 200, 4000  # draws; of each relation
+FUZZED, GUARDED, RELATED, TIMED = 4000, 4000, 200, 4000  # draws; RELATED is per relation
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
@@ -126,7 +126,7 @@ def test_parts_draw_what_the_table_says(part):
 
 @pytest.mark.parametrize("argument", ["skipna", "dtype", "keepdims"])
 def test_an_argument_that_is_not_drawn_is_missed(argument, monkeypatch):
-    """If calls never gave an argument, the comparison of draws with the table would say so."""
+    """If calls never passed an argument, comparing draws with the table would reveal it."""
     keywords = calls_axes.AxesCall.keywords.fget
 
     def without(call):

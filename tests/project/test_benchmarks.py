@@ -59,7 +59,7 @@ ALL = [pair for module in (memory, overhead, pooling, ratios, tracked) for pair 
 
 @pytest.mark.parametrize(("cls", "name"), ALL, ids=[f"{cls.__name__}.{name}" for cls, name in ALL])
 def test_a_benchmark_runs_with_all_its_parameters(cls: type, name: str) -> None:
-    """Each is set up and called once for each of its parameters."""
+    """Each benchmark is set up and called once for each of its parameters."""
     ran = 0
     for values in product(*getattr(cls, "params", ())):
         case: Any = cls()
@@ -76,7 +76,7 @@ def test_a_benchmark_runs_with_all_its_parameters(cls: type, name: str) -> None:
 
 @pytest.mark.parametrize(("cls", "name"), [pair for pair in ALL if pair[1].startswith("time_")])
 def test_arrays_are_made_once(cls: type, name: str) -> None:
-    """asv sets a benchmark up before each call that it times: it finds the arrays of the call before."""
+    """asv sets a benchmark up before each call that it times. The setup finds the previous call's arrays."""
     assert issubclass(cls, OneSetup) or not hasattr(cls, "setup")
     if issubclass(cls, OneSetup):
         case: Any = cls()
@@ -110,7 +110,7 @@ def test_values_do_not_depend_on_memory(layout: str, memory: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float64"])
 def test_aligned_arrays_begin_at_a_cache_line(dtype: str) -> None:
-    """Inputs and outputs have the same values, at such an address, unless the workload is a view."""
+    """Aligned inputs and outputs have the same values, and begin at a cache line, unless the workload is a view."""
     for name in ("max_dilated", "indices_sppf_max5x5s1"):
         call, usual = (Call(name, dtype, "last", "1", start) for start in ("aligned", "numpy"))
         outs = call.out if isinstance(call.out, tuple) else (call.out,)
@@ -122,11 +122,12 @@ def test_aligned_arrays_begin_at_a_cache_line(dtype: str) -> None:
 
 @pytest.mark.parametrize("peer", PEERS)
 def test_a_peer_agrees(peer: str) -> None:
-    """If another library supports a workload, it returns our results: the race compares the same work."""
+    """If another library supports a workload, it returns onnxpool's results, so that the race compares the same
+    work."""
     if reason := missing(peer):
         pytest.skip(reason)
     races, ran = race.Races([peer], rounds.QUICK), 0
-    different = {str(work): name for name, work in WORKLOADS.items()}  # those that remain so when they are shrunk
+    different = {str(work): name for name, work in WORKLOADS.items()}  # still different when shrunk
     for number, name in enumerate(different.values()):
         work = WORKLOADS[name]
         ways = [*product(work.dtypes, work.layouts)]
@@ -207,13 +208,13 @@ def test_cliffs_draws_pools_of_all_operators_and_dtypes() -> None:
 
 def test_cliffs_are_changes_beyond_the_work(monkeypatch: pytest.MonkeyPatch,
                                             capsys: pytest.CaptureFixture[str]) -> None:
-    """Times may grow as much as any amount of work, and shrink as much; a second measurement has to agree."""
+    """Times may grow or shrink as much as any amount of work. A second measurement has to agree."""
     seconds = {1: 1e-5, 2: 4e-5, 3: 9e-5, 4: 16e-5, 5: 60e-5, 6: 60e-5, 7: 20e-5, 8: 20e-5}
 
     def timed(case: cliffs.Case, turns: int) -> cliffs.Timed | None:
         if case.kernel not in seconds:
             return None
-        once = 9.0 if case.kernel == 8 and turns == cliffs.TURNS else 1.0  # disturbed
+        once = 9.0 if case.kernel == 8 and turns == cliffs.TURNS else 1.0  # a disturbed call
         return cliffs.Timed(case, once * seconds[case.kernel], (100, 50, 50 * case.kernel**2))
 
     monkeypatch.setattr(cliffs, "timed", timed)
@@ -268,7 +269,7 @@ def test_the_configuration_of_asv_names_this_repository() -> None:
 
 
 def test_old_commits_are_built_without_options_that_they_lack(tmp_path: Path) -> None:
-    """Commits that know instruction sets compile one of them; older ones get no option."""
+    """Commits with the option for instruction sets compile one of them. Older commits get no option."""
     native = "-Csetup-args=-Dinstruction_sets=native"
     assert native in build.command(ROOT, tmp_path)
     (tmp_path / "meson.options").write_text("option('openmp', type: 'feature')")

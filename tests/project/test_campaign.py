@@ -1,4 +1,4 @@
-"""The lists of the campaign do not rot: seeded faults fit the compiled code. Lines of C map to lines of Cython."""
+"""The campaign's lists are up to date: seeded faults fit the compiled code, and lines of C map to lines of Cython."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def test_faults_have_names_of_their_own():
 
 
 def test_lines_of_c_map_to_lines_of_cython(tmp_path):
-    """Each line in a function has a place, in its own file; lines that run at import have none."""
+    """Each line in a function has a place in its own file. Lines that run at import have none."""
     pytest.importorskip("Cython")
     package = tmp_path / "src" / "package"
     package.mkdir(parents=True)

@@ -50,13 +50,13 @@ def test_only_the_table_lists_dtypes():
 
 @pytest.mark.parametrize("name", [name for name in vars(constants) if name.isupper()])
 def test_shared_numbers_are_defined_once(name):
-    """The build writes them to a header."""
+    """Shared numbers are defined in Python only, and the build writes them to a header."""
     defined = {path.name for path, text in CODE.items() if re.search(rf"\b{name}\s*=\s*\d|define {name}\b", text)}
     assert defined == {"constants.py"}
 
 
 def test_the_table_of_dtypes_is_that_of_onnx():
-    """Numbers, bytes and limits of dtypes are those of the packages that define them."""
+    """Numbers, bytes and limits of dtypes equal those in the packages that define them."""
     ml_dtypes, onnx = pytest.importorskip("ml_dtypes"), pytest.importorskip("onnx")
     for name, dtype in dtypes.DTYPES.items():
         made = onnx.helper.tensor_dtype_to_np_dtype(dtype.onnx)

@@ -33,7 +33,7 @@ def generate(root: Path, name: str) -> str:
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_installed_source_is_what_is_generated(name: str) -> None:
-    """If it is not, install onnxpool again."""
+    """The installed source is up to date. If it is not, install onnxpool again."""
     assert Path(inspect.getfile(PACKAGES[name])).read_text(encoding="utf-8") == generate(ROOT, name)
 
 
@@ -67,7 +67,7 @@ def test_an_attribute_is_a_fact_and_a_text(copied: Path) -> None:
                   and "rounding" in {argument.arg for argument in node.args.kwonlyargs}}
         assert taking == {"average_pool", *(["__init__"] if name == "operators" else [])}
         assert "rounding: Rounding | None = None" in " ".join(written.split())
-        since = "" if name == "xarray" else " Since version 19."  # its functions have no opset
+        since = "" if name == "xarray" else " Since version 19."  # functions on labelled arrays have no opset
         assert re.search(r'    rounding : {"nearest", "down"}, default: "nearest"\n'
                          rf"        How quotients are rounded.{since}\n", written)
     written = generate(copied, "operators")
@@ -87,7 +87,7 @@ def test_another_default_is_a_row(copied: Path) -> None:
 
 
 def calls_of(module: Any, function: str) -> list[tuple[str, dict[str, str]]]:
-    """For each call of a function in a module the class of the operator and the keywords."""
+    """For each function in a module, the operator's class and the keywords of the call that it makes."""
     tree = ast.parse(inspect.getsource(module))
     return [(next(name for name in map(ast.unparse, node.args) if name[0].isupper()),
              {keyword.arg or "": ast.unparse(keyword.value) for keyword in node.keywords})
@@ -95,7 +95,7 @@ def calls_of(module: Any, function: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def test_functions_on_labelled_arrays_pass_on_every_argument_of_their_class() -> None:
-    """Each by its own name, except for those that select axes of an ONNX array."""
+    """Each argument has its own name, except for arguments that select axes of an ONNX array."""
     calls = calls_of(onnxpool.xarray, "windowed") + calls_of(onnxpool.xarray, "reduced")
     assert len(calls) == len(onnxpool.xarray.__all__)
     for name, given in calls:
@@ -104,13 +104,13 @@ def test_functions_on_labelled_arrays_pass_on_every_argument_of_their_class() ->
 
 
 def taken_by(name: str) -> set[str]:
-    """The arguments of a class that its function takes, too. The layout of NhwcMaxPool is none of them."""
+    """The arguments of a class that its function takes too, which exclude the layout of NhwcMaxPool."""
     taken = set(inspect.signature(getattr(onnxpool, name).__init__).parameters) - {"self"}
     return taken - ({"channels_last"} if name == "NhwcMaxPool" else set())
 
 
 def test_functions_on_dask_arrays_pass_on_every_argument_of_their_class() -> None:
-    """Each by its own name."""
+    """Each argument is passed on under its own name."""
     calls = calls_of(onnxpool.dask, "made")
     assert len(calls) == len([name for name in onnxpool.dask.__all__ if name.islower()])
     for name, given in calls:
@@ -129,7 +129,7 @@ def test_functions_take_inputs_and_every_argument_of_their_class() -> None:
 
 
 def test_every_text_is_used() -> None:
-    """No text is left over, and docstrings in the source are those that Python has."""
+    """No text is left over, and docstrings in the source are the same as in Python."""
     public = [getattr(onnxpool, name) for name in operators]
     public += [getattr(module, name) for module in (onnxpool.dask, onnxpool.xarray) for name in module.__all__]
     everything = " ".join(" ".join((one.__doc__ or "").split()) for one in public)

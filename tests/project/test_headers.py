@@ -53,7 +53,7 @@ UNITS = ["max int8", "max float16", "extremum int8", "extremum int64", "mean flo
          "double_mean float32", "integer_mean uint8", "integer_mean int16", "long_quantised_mean uint8",
          "indexed_extremum float32", "indexed_extremum int16", "indexed_extremum int64", "mean_in_order uint8",
          "valid_mean float16", "valid_mean float32", "valid_mean float64"]
-OF_UNITS = {"dtype", "element", "extremes", "leaves", "ordered", "pairs", "picks", "within"}  # those of some loops
+OF_UNITS = {"dtype", "element", "extremes", "leaves", "ordered", "pairs", "picks", "within"}  # headers of units
 CORE = sorted(path.name for path in (KERNELS / "core").glob("*.h") if path.stem not in OF_UNITS)
 MODULES = sorted(path.relative_to(SOURCES).with_suffix("").as_posix() for path in SOURCES.rglob("*.pyx"))
 OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
@@ -127,7 +127,7 @@ def test_headers_give_no_warning(name: str, level: str) -> None:
 
 
 def fill(template: str, **values: str) -> str:
-    """A template of the build with these values."""
+    """A template of the build, filled with these values."""
     text = (KERNELS / "core" / f"{template}.in").read_text()
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
@@ -138,7 +138,7 @@ def fill(template: str, **values: str) -> str:
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.parametrize("windows", [name for name in COMPILERS if "Windows" in name])
 def test_translated_modules_compile_for_windows(windows: str, module: str, tmp_path: Path) -> None:
-    """The C that Cython writes for each module, and for loops one unit of each step."""
+    """The C code that Cython writes compiles: each module, and one unit of each file of loops."""
     compiler = command_of(windows)
     path = SOURCES / f"{module}.pyx"
     code = tmp_path / f"{path.stem}.c"

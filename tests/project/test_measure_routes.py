@@ -1,4 +1,4 @@
-"""The tool that times routes and fits costs runs, and finds costs that are known. No time is asserted."""
+"""The tool that times routes and fits costs runs, and finds known costs. No time is asserted."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ def _restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def few(seed: int) -> list[tool.Timed]:
-    """Some small cases, each route of which ran once."""
+    """Some small cases. Each of their routes ran once."""
     found = (tool.measured(case, 0) for case in itertools.islice(filter(tool.is_small, tool.cases(seed)), 60))
     return [timed for timed in found if timed is not None]
 
@@ -43,7 +43,7 @@ def test_a_quick_run_prints_regrets_and_costs(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_every_work_has_costs() -> None:
-    """A unit of work without costs would be an error when a route is chosen; costs without work mean nothing."""
+    """Choosing a route fails for a unit of work without costs. Costs without work mean nothing."""
     for timed in few(1):
         for run in timed.runs:
             forms = timed.planner
@@ -54,7 +54,7 @@ def test_every_work_has_costs() -> None:
 
 
 def test_a_fit_finds_costs_that_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If all times follow other costs, a fit from today's finds some that choose as well."""
+    """If all times follow other costs, a fit that starts from today's costs finds costs that choose as well."""
     rng = np.random.default_rng(3)
     monkeypatch.setattr(tool, "TURNS", 500)
     field = few(2)

@@ -67,7 +67,7 @@ def test_addresses_of_files_lead_to_files(page: Path) -> None:
     raw = HOME.replace("github.com", "raw.githubusercontent.com")
     files = re.findall(rf"(?:{HOME}/(?:blob|tree)|{raw})/main/([^)\s\"#]*)", page.read_text(encoding="utf-8"))
     assert [file for file in files if not (ROOT / file).exists()] == []
-    plain = re.findall(rf"{SITE}([^)\s\"#>]*)", page.read_text(encoding="utf-8"))  # of files that the site copies
+    plain = re.findall(rf"{SITE}([^)\s\"#>]*)", page.read_text(encoding="utf-8"))  # links to files that the site copies
     assert [file for file in plain if not (ROOT / "docs" / file).exists()] == []
 
 
@@ -103,7 +103,7 @@ def test_packagers_need_no_peers() -> None:
 
 
 def test_oldest_versions_are_those_of_the_table() -> None:
-    """The page on support has the minimum of each dependency, the metadata of each version of Python."""
+    """The page on support has each dependency's minimum, and the metadata lists each Python version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     page = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
     table = dict(re.findall(r"^\| (\w+)(?:, [^|]*)? \| (\d[\d.]*) \|", page, re.MULTILINE))

@@ -13,7 +13,7 @@ from release_notes import found
 
 
 def test_the_clone_is_ready_for_release(tmp_path, capfd):
-    """Its changelog has a date, and its last commit the tag, for which there are release notes."""
+    """The clone's changelog has a date, and its last commit has a tag, for which there are release notes."""
     if not (ROOT / ".git").exists() or not shutil.which("git"):
         pytest.skip("needs git, and a clone of the repository")
     version = found(r"^  version: '([^']+)'", "meson.build", "version")
@@ -27,7 +27,7 @@ def test_the_clone_is_ready_for_release(tmp_path, capfd):
 
 
 def test_the_index_remembers_what_it_served():
-    """The rehearsal asks whether pip took the wheel from this machine."""
+    """The index remembers what it served, so that the rehearsal knows whether pip took the local wheel."""
     request = Index.__new__(Index)
     request.path = f"/{INDEX}/a.whl"
     request.log_message("%s", "GET")

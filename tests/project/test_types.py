@@ -61,7 +61,7 @@ def test_what_the_build_generates_passes_strict_checks(strict: list[str], tmp_pa
 
 
 def test_stubs_say_what_modules_have(tmp_path: Path) -> None:
-    """Each hand-written stub agrees with its compiled module. It need not list internal names of that module."""
+    """Each hand-written stub agrees with its compiled module, but need not list the module's internal names."""
     assert len(STUBS) >= 8
     config = tmp_path / "mypy.ini"
     config.write_text(f"[mypy]\ncache_dir = {tmp_path}\n")
@@ -97,7 +97,7 @@ def members(kind: type) -> typing.Iterator[typing.Any]:
     ("onnxpool.onnxruntime", "onnxruntime"), ("onnxpool.onnx.backend", "onnx"), ("onnxpool.onnx.reference", "onnx"),
     ("onnxpool.onnx.checks", "onnx"), ("onnxpool.onnx.models", "onnx")])
 def test_annotations_have_types_when_a_program_runs(name, needs):
-    """typing.get_type_hints finds the types of all that is public, as tools for APIs and command lines need."""
+    """typing.get_type_hints works for everything public, as tools for APIs and command lines require."""
     pytest.importorskip(needs)
     module = importlib.import_module(name)
     public = [getattr(module, each) for each in getattr(module, "__all__", vars(module)) if not each.startswith("_")]
@@ -112,6 +112,6 @@ def test_annotations_have_types_when_a_program_runs(name, needs):
 
 
 def test_type_hints_of_methods_are_types():
-    """They name the classes that callers get, except where a module would have to be imported for them."""
+    """Type hints name the classes that callers get, except where a module would have to be imported for them."""
     assert typing.get_type_hints(onnxpool.Operator.plan)["return"] is onnxpool.Plan
     assert typing.get_type_hints(onnxpool.Plan)["dtype"].__origin__ is np.dtype

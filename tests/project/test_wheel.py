@@ -45,7 +45,7 @@ def elements(shape, dtype):
 
 
 def expected(x, kernel, stride, reduce):
-    """Windows along two axes without padding, one after the other."""
+    """Windows along two axes without padding, computed one after another."""
     rows, columns = ((size - kernel) // stride + 1 for size in x.shape[2:])
     y = np.empty((*x.shape[:2], rows, columns))
     for n, c, i, j in itertools.product(*map(range, y.shape)):
@@ -67,7 +67,7 @@ def run(*arguments, **environment):
 @pytest.mark.parametrize("channels", CHANNELS)
 @pytest.mark.parametrize(("kind", "dtype"), CASES)
 def test_windows_in_both_layouts(kind, dtype, channels):
-    """Maxima, means and norms are those of plain loops."""
+    """Maxima, means and norms equal those of plain loops."""
     function, _, reduce, attributes = FUNCTIONS[kind]
     tolerance = 2.0 ** -9 if dtype == np.float16 else 1e-6
     x = elements((2, channels, 9, 11), dtype)
@@ -101,7 +101,7 @@ def test_indices_and_unpooling():
 
 
 def test_regions():
-    """A region as large as a plane, pooled to one element, has its maximum; a constant remains one."""
+    """A region as large as a plane, pooled to one element, gives the plane's maximum. A constant stays constant."""
     x = elements((1, 2, 4, 4), np.float32)
     rois = np.array([[0, 0, 0, 3, 3]], np.float32)
     np.testing.assert_array_equal(onnxpool.max_roi_pool(x, rois, 1)[0, :, 0, 0], x.max((0, 2, 3)))
@@ -135,7 +135,7 @@ def test_every_instruction_set_gives_the_same_bits():
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc has a library and versions of such functions")
 def test_functions_of_libm_have_versions():
-    """Loops are linked with libm. Otherwise their calls have no version, and glibc takes its oldest pow."""
+    """Loops are linked with libm. Otherwise, calls have no symbol version, and glibc uses its oldest pow."""
     loops = Path(importlib.import_module("onnxpool.kernels.units_common").__file__).read_bytes()
     assert b"\0pow\0" in loops
     assert b"\0libm.so.6\0" in loops

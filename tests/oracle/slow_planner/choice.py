@@ -20,7 +20,7 @@ class Choice(NamedTuple):
 
 
 def moved(problem: Problem) -> float:
-    """The registers of elements and results that are moved per register of results."""
+    """How many registers of elements and results are moved per register of results."""
     amount = 1.0
     for axis in problem.axes:
         read = (axis.out - 1) * axis.stride + axis.span
@@ -30,8 +30,8 @@ def moved(problem: Problem) -> float:
 
 def halo(problem: Problem) -> float:
     """
-    The average number of times that tiles read a place, if channels are made adjacent tile by tile. They read none more
-    often than windows have taps.
+    The average number of times that tiles read a place, if channels are made adjacent tile by tile. A place is read at
+    most as often as windows have taps.
     """
     side = round(TILE ** (1 / len(problem.axes)))  # windows of a tile along each axis
     times = 1.0
@@ -45,13 +45,13 @@ def halo(problem: Problem) -> float:
 
 
 def fitting(problem: Problem) -> list[Solver]:
-    """The first solver that fits of each family, or only the one that is forced."""
+    """The first solver of each family that fits, or only the forced solver."""
     solvers = [solver for solver in SOLVERS if solver.fits(problem)]
     return [solver for solver in solvers if solver.name == Forced.solver] or first_of_families(solvers)
 
 
 def choose(problem: Problem) -> Choice:
-    """The cheapest of the solvers that fit, or the first one if none has costs."""
+    """The cheapest solver that fits, or the first one if none has costs."""
     solvers = fitting(problem)
     chosen, least = solvers[0], math.inf
     for solver in solvers:
@@ -63,7 +63,7 @@ def choose(problem: Problem) -> Choice:
 
 
 def choose_between(rows: Problem, lanes: Problem) -> Choice:
-    """The cheaper of two forms: reducing items row by row, or strided lanes made adjacent."""
+    """The cheaper of two forms: rows that are reduced item by item, or strided lanes that are made adjacent."""
     if Forced.lanes is not None:
         return choose(lanes if Forced.lanes else rows)
     by_rows = choose(rows)

@@ -14,7 +14,7 @@ def are_one(axis: int, other: int, pooled: Container[int]) -> bool:
     """
     Whether two pooled axes count as one in the order of sums, which they do if no other axis lies between them.
 
-    An axis of one element counts too, because the size of a batch must not affect a sum.
+    An axis between them counts even if it has one element, because the size of a batch must not affect a sum.
     """
     return other == axis + 1 or all(between in pooled for between in range(axis + 1, other))
 
@@ -32,10 +32,10 @@ def joined(form: Form, pooled: Container[int]) -> int:
 def dims_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]],
             alone: bool = False) -> tuple[list[Dim], list[Dim]]:
     """
-    The dimensions of arrays with these strides: those with windows and the others, each slowest first.
+    The dimensions of arrays with these strides: dimensions with windows, and other dimensions, each slowest first.
 
-    Neighbouring axes are merged if the strides of every array are those of a single axis, and either no windows lie
-    along them or one window covers both. If `alone`, the axis before a pooled one is not merged with earlier axes.
+    Adjacent axes are merged if every array allows flattening them, and either no windows lie
+    along them or one window covers both. If `alone`, the axis before a pooled axis is not merged with earlier axes.
     """
     shape, places, keeps, whole = request.shape, request.places, request.keepdims, request.reduction.whole
     along = dict(request.windows)
@@ -76,7 +76,7 @@ def nearest(dims: Sequence[Dim], x: Sequence[int]) -> Dim:
 
 
 def form_of(axes: Sequence[Dim], rest: Sequence[Dim], x: Sequence[int], lane: Dim, apart: bool) -> Form:
-    """The form with these lanes. Of the rest, the dimension with the smallest stride becomes the items."""
+    """The form with these lanes. Of the other dimensions, the one with the smallest stride becomes the items."""
     item = nearest(rest[::-1], x) if rest else ONE
     return Form(tuple([dim for dim in rest if dim is not item]), item, tuple(axes) or (POINT,), lane, apart)
 
@@ -84,7 +84,7 @@ def form_of(axes: Sequence[Dim], rest: Sequence[Dim], x: Sequence[int], lane: Di
 def forms_of(request: Request, x: Sequence[int], results: Sequence[Sequence[int]], contiguous: bool,
              least: int) -> list[Form]:
     """
-    The forms that a problem can have: rows, lanes that are made adjacent, or both, between which costs decide.
+    The forms that a problem can have: rows, lanes that are made adjacent, or both. If there are both, costs decide.
 
     Parameters
     ----------

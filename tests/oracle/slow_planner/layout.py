@@ -1,4 +1,4 @@
-"""What a pool should be made from, by plain Python: the planner of tests, which the compiled one must equal."""
+"""What a pool should be made from: the tests' planner in plain Python, which the compiled planner must equal."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ PLANAR_ROOM, LINE_ROOM, LONG_ROOM, LONG_LANES = 1 << 17, 1 << 16, 900_000, 1 << 
 
 
 def normal(axis: Axis) -> Axis:
-    """An axis as loops see it: distances that no two taps or windows have are 1."""
+    """An axis as loops see it: with one window, the stride is 1; with one tap, the dilation is 1."""
     return Axis(axis.size, axis.out, axis.kernel, axis.stride if axis.out > 1 else 1,
                 axis.dilation if axis.kernel > 1 else 1, axis.pads, axis.counts_pads)
 
@@ -69,7 +69,7 @@ def stages_of(problem: Problem, solver: Solver, groups: int, retried: str | None
         if 0 in singly and not planar and solvers.share_little(problem, axes[0], lanes):
             least = LONG_LANES
     room = int(share * room) if share * room < tiles.MOST else tiles.MOST
-    # Strided elements are copied, and so are results. Contiguous ones stay in place, where some are soon read again.
+    # Strided elements and results are copied. Contiguous ones stay in place, where some are soon read again.
     stays = not planar and solver.in_place and (solver.gathers or contiguous)
     # A thread may take MOST bytes: the part that is not scratch memory is available for copied elements.
     free = 0 if planar or (solver.copies_in_room and not stays) else tiles.MOST - room
@@ -112,7 +112,7 @@ def seen(form: Form) -> Form:
 
 
 def unit_of(request: Request) -> tuple[str, str, orders.Order]:
-    """The reduction and the dtype of the units of a request, and their order of elements."""
+    """The reduction and dtype of a request's units, and the order by which they compare elements."""
     taps = math.prod([axis.most for axis in request.axes])
     is_long = request.reduction.name == "quantised_mean" and taps > 2**31 >> 8 * request.dtype.itemsize
     return compiled_for(request.reduction, request.dtype, is_long)
@@ -127,6 +127,6 @@ def retried_of(request: Request) -> str | None:
 
 def stages_for(request: Request, problem: Problem, solver: Solver, form: Form, contiguous: bool,
                share: float) -> tuple[Stage, ...]:
-    """The stages of a solver of a problem."""
+    """The stages of a problem's solver."""
     groups = math.prod([dim.size for dim in form.groups])
     return stages_of(problem, solver, groups, retried_of(request), contiguous, share)

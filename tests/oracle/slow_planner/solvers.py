@@ -1,4 +1,4 @@
-"""The work of the solvers of the table, and the problems that each fits."""
+"""The work of each solver in the table, and the problems that it fits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from onnxpool.planning.reductions import KINDS
 if TYPE_CHECKING:
     from onnxpool.windows import Axis
 
-MOVES = {1: 0.6, 2: 0.8, 4: 1.0, 8: 1.6}  # instructions of a transposition for each element, relative to 4 bytes
+MOVES = {1: 0.6, 2: 0.8, 4: 1.0, 8: 1.6}  # instructions that transposing takes per element, relative to 4 bytes
 UNITS = set(kernels.pools.unit_names())
-SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # those of splitting a row into phases, by itemsize, relative to bytes
-# The least lanes that are made adjacent together, if there are so many; half or twice as many: 1.0 to 1.8.
+SPLITS = {1: 1.0, 2: 1.0, 4: 0.1, 8: 0.35}  # instructions that splitting into phases takes, relative to one byte
+# Minimum lanes that are made adjacent together, if there are enough. Half or twice as many take 1.0 to 1.8 times as
+# long.
 PLANAR_LANES = {1: 128, 2: 128, 4: 32, 8: 16}
-NEAR = 1 << 17  # bytes of a window that caches hold until the next one reads it
+NEAR = 1 << 17  # maximum bytes of a window that caches hold until the next window reads it
 Work = Mapping[str, float]  # amounts of work of a solver for each register full of results
 
 
@@ -28,14 +29,14 @@ class Problem(NamedTuple):
     """The problem for which a solver is chosen: x[item, axes, lane]."""
 
     reduction: str
-    dtype: str  # that of its units
+    dtype: str  # the dtype of the units
     axes: tuple[Axis, ...]
     items: int
     lanes: int  # number of lanes, which are adjacent, or made adjacent
     planar: bool  # whether lanes are strided channels
     itemsize: int
     acc_bytes: int  # bytes of an accumulator
-    register: int  # bytes of a register, for which there are costs
+    register: int  # the register width in bytes whose costs apply
     whole: bool  # whether the operator has one window, which covers a whole channel
     joined: int = 1  # trailing axes that count as one in the order of sums
 
@@ -46,7 +47,7 @@ class Solver(table.Solver):
     __slots__ = ()
 
     def fits(self, problem: Problem) -> bool:
-        """Whether it can solve the problem."""
+        """Whether the solver can solve the problem."""
         return (problem.whole == self.whole and table.unit_of(self.name, problem.reduction, problem.dtype) in UNITS
                 and (self.name not in FITS or FITS[self.name](problem)))
 
@@ -62,12 +63,12 @@ class Solver(table.Solver):
         return total
 
     def singly(self, problem: Problem) -> list[int]:
-        """The axes whose windows it reduces one by one."""
+        """The axes along which the solver reduces windows one by one."""
         return [a for a in range(len(problem.axes)) if self.name in SINGLY and SINGLY[self.name](problem, a)]
 
 
 def filled(values: float, width: float) -> float:
-    """The number of values that the registers could hold, divided by the number of values in them."""
+    """The number of values that the registers could hold, divided by the number that they do hold."""
     return math.ceil(values / width) * width / values if values else 1
 
 
@@ -105,7 +106,7 @@ def taps_inside(axis: Axis) -> float:
 
 
 def width_of(problem: Problem) -> int:
-    """The accumulators of a register of the processor."""
+    """The number of accumulators that the processor's registers hold."""
     return kernels.REGISTER // problem.acc_bytes
 
 
@@ -123,7 +124,7 @@ def slides(problem: Problem) -> bool:
 
 
 def column_of(problem: Problem) -> float:
-    """The taps of a column of windows: the product of those along all axes but the last one."""
+    """The number of taps of a window's column: the product of the taps along all axes but the last one."""
     taps = 1.0
     for axis in problem.axes[:-1]:
         taps *= taps_inside(axis)
@@ -131,7 +132,7 @@ def column_of(problem: Problem) -> float:
 
 
 def converts(problem: Problem) -> bool:
-    """Whether elements are converted where they are loaded."""
+    """Whether loads convert elements."""
     return (problem.itemsize < problem.acc_bytes or problem.reduction == "extremum"
             or (problem.itemsize == 2 and problem.reduction == "max"))
 
@@ -155,7 +156,7 @@ def direct_work(problem: Problem) -> Work:
     The work of windows that read all of their taps: registers of taps, and how many are converted, belong to large
     windows, or to few lanes; calls for more taps of further axes, if there is a tree or if axes or taps are many; taps
     of blocks of registers, since each block waits for the one before it; windows; rows of several windows; roots.
-    Adjacent windows of stride 1 are one window with as many lanes.
+    Adjacent windows with stride 1 are one window with all their lanes.
     """
     lanes: float = lanes_of(problem)
     axes, inside, first, many = problem.axes, 1.0, 0.0, len(problem.axes) > 3
@@ -187,9 +188,9 @@ def direct_work(problem: Problem) -> Work:
 
 def whole_work(problem: Problem) -> Work:
     """
-    The work of whole channels: registers of taps, and of those that are converted; joining the elements of a register
-    in which a single lane ends: those of several channels at a time, of maxima of few bytes one by one, and of
-    quantised elements in few steps.
+    The work of whole channels: registers of taps, and registers that are converted; joining the elements of a register
+    in which a single lane ends: several channels at a time, one by one for maxima of few bytes, and in few steps for
+    quantised elements.
     """
     width, taps = problem.register / problem.acc_bytes, 1
     for axis in problem.axes:
@@ -225,14 +226,14 @@ def ordered_work(problem: Problem) -> Work:
 
 
 def places(axis: Axis) -> int:
-    """The number of places that windows read, with those in the padding."""
+    """The number of places that windows read, including places in the padding."""
     span = axis.span if axis.span < 2 * axis.size else 2 * axis.size
     across = (axis.out - 1) * axis.stride
     return span + (across if across < axis.size + span else axis.size + span)
 
 
 def share_little(problem: Problem, axis: Axis, values: float) -> bool:
-    """Whether windows of many taps share so few places, and rows have so many values, that each is reduced singly."""
+    """Whether windows of many taps share so few places, and rows have so many values, that each is reduced alone."""
     few = axis.out == 1 or axis.kernel <= 2 * axis.kernel.bit_length() * axis.stride
     return axis.kernel > FEW and few and values * problem.acc_bytes >= 2 * problem.register
 
@@ -265,7 +266,7 @@ def folded(problem: Problem, a: int) -> bool:
 
 
 def has_planes(problem: Problem) -> bool:
-    """Whether every window has a tap inside, and few taps, along at most three axes, and few rows overhang an end."""
+    """Whether every window has few taps, along at most three axes and not all outside, and few rows overhang an end."""
     *_, row, _last = (None, *problem.axes)
     return len(problem.axes) <= 3 and (row is None or row.out - max(0, row.end - row.begin) < 2 * FEW) and all(
         axis.kernel <= FEW and axis.dilation <= axis.size and axis.pads[0] < axis.span
@@ -318,8 +319,8 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
     one by one.
 
     Each pass writes results that the next one reads again: some repeatedly, some not at all. Rows hold the padding of
-    the last axis, and trees that of theirs. Few taps of the first axis, and those of windows that are reduced one by
-    one, are reduced while they are loaded.
+    the last axis, and trees hold the padding of their axis. Few taps of the first axis, and taps of windows that are
+    reduced one by one, are reduced while they are loaded.
     """
     *before, last = problem.axes
     axes_before = len(before)
@@ -395,7 +396,7 @@ def passes_work(problem: Problem, singly: Callable[[Problem, int], bool] = lambd
 
 
 def has_near_windows(problem: Problem) -> bool:
-    """Whether windows that touch the input, and so rows with the padding that they read, reach not much beyond it."""
+    """Whether windows that touch the input reach only a little beyond it, so that rows hold little padding."""
     return max([(axis.span if axis.out == 1 or axis.span > axis.stride else axis.stride) - 8 * axis.size
                 for axis in problem.axes]) <= 64
 
@@ -417,8 +418,8 @@ def first_of_families(solvers: Sequence[Solver]) -> list[Solver]:
 
 def retry_of(solver: Solver, problem: Problem, dtype: str) -> tuple[Solver, str]:
     """
-    The solver that computes suspect results of another one again, and its reduction: the retry of that, the general
-    solver of its family, or the first one that takes them.
+    The solver that recomputes another solver's suspect results, and its reduction: the retry in the other's record, the
+    general solver of its family, or the first solver that takes them.
     """
     doubles = problem.reduction == "mean" and dtype in KINDS["double_mean"].dtypes
     reduction = "double_mean" if doubles else "wide"

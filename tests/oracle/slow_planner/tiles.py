@@ -18,13 +18,13 @@ LARGE_WINDOW, MOST_WINDOWS = 800_000, 2
 # as long (Zen 3, float32, channels last, 0.5 to 4 MB).
 FEWEST_TASKS, MOST_TASKS, LARGE = 4, 16, 1 << 17
 # Measured on Zen 3 with one thread:
-LONGEST = 1 << 24  # maximum elements and results of a task, after which the calling thread checks for signals
+LONGEST = 1 << 24  # maximum elements and results of a task, because signals are checked only between tasks
 MOST_EXTRA = 1.6  # maximum work of two half tiles relative to a whole one, unless memory demands more
-HALVED_LANES = 1.2  # work of halving lanes that fill cache lines; otherwise 2
+HALVED_LANES = 1.2  # work of halved lanes that fill cache lines; otherwise 2
 
 
 def places(axes: Sequence[Axis], windows: Sequence[int]) -> int:
-    """The number of places that the windows read."""
+    """The number of places that the windows of a tile read."""
     total = 1
     for axis, count in zip(axes, windows, strict=True):
         total *= axis.read_by(count)
@@ -111,7 +111,7 @@ def passed(read: Sequence[int], windows: Sequence[int]) -> int:
 
 
 def halved(tile: Extents, work: Work, least: int, grain: int) -> tuple[float, Extents]:
-    """The factor by which work grows (inf if indivisible), and the tile, halved where that adds the least work."""
+    """The factor by which work grows (inf if indivisible), and the tile, halved where this adds the least work."""
     items, windows, lanes = tile
     if items > 1:
         return 1, Extents((items + 1) // 2, windows, lanes)
@@ -128,7 +128,7 @@ def halved(tile: Extents, work: Work, least: int, grain: int) -> tuple[float, Ex
 
 
 def tasks_of(axes: Sequence[Axis], extents: tuple[int, int, int]) -> tuple[int, int]:
-    """The minimum numbers of tasks of a problem, for one thread and for several, if it can be divided so far."""
+    """The minimum number of tasks of a problem, for one thread and for several, as far as it can be divided."""
     elements, results = 1, 1
     for axis in axes:
         elements, results = elements * axis.size, results * axis.out
@@ -184,7 +184,7 @@ def cut(axes: Sequence[Axis], extents: tuple[int, int, int], volume: Callable[[E
 
 def divide(axes: Sequence[Axis], extents: tuple[int, int, int], tile: Extents, tasks: int, work: Work, least: int,
            grain: int) -> Extents:
-    """A part of a tile, so that there are enough tasks, if that costs little. Items are always halved first."""
+    """A part of a tile, so that there are enough tasks, if this costs little. Items are always halved first."""
     groups, items, lanes = extents
     part = items
     others = groups * count(axes, 1, lanes, tile)  # for each tile of items

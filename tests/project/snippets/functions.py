@@ -47,7 +47,7 @@ assert_type(onnxpool.max_unpool(x, indices, 2, np.array([1, 3, 9, 9]), strides=2
 assert_type(onnxpool.max_roi_pool(x, rois, (2, 2), spatial_scale=0.5), NDArray[np.float32])
 assert_type(onnxpool.roi_align(x, rois[:, 1:], np.array([0, 0]), mode="max", sampling_ratio=2), NDArray[np.float32])
 
-# Mistakes that a type checker refuses; an unneeded ignore is an error.
+# Mistakes that a type checker refuses. An unneeded ignore is an error.
 onnxpool.average_pool(x, 2, auto_pad="same_upper")  # type: ignore[call-overload]
 onnxpool.average_pool(x, 2, storage_order=1)  # type: ignore[call-overload]
 onnxpool.average_pool(x)  # type: ignore[call-overload]
