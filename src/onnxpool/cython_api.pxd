@@ -40,8 +40,8 @@ cdef enum:
     ONNXPOOL_OK = 0
     ONNXPOOL_NULL_POINTER = 1  # a handle or array is missing
     ONNXPOOL_BAD_INDICES = 2   # indices are missing, or given although the handle computes none
-    ONNXPOOL_BAD_THREADS = 3   # a negative number of threads
-    ONNXPOOL_NO_MEMORY = 4     # no scratch memory
+    ONNXPOOL_BAD_THREADS = 3   # the number of threads is negative
+    ONNXPOOL_NO_MEMORY = 4     # there is no scratch memory
 
 
 # Fields that are 0 or NULL count as not given.

@@ -32,8 +32,8 @@ cdef extern from *:
 __all__ = ["Prepared"]
 
 MOST_SIZE = 4096  # maximum size of a geometry; a larger size field is garbage
-MOST_OPERATORS = 64  # maximum number kept
-operators = {}  # operators of geometries, by all fields but the shape
+MOST_OPERATORS = 64  # maximum number of operators that are kept
+operators = {}  # operators for geometries, by all fields but the shape
 further_caches.append(SimpleNamespace(cache_clear=operators.clear))
 
 OPERATIONS = {
@@ -66,7 +66,7 @@ cdef struct onnxpool_handle:
     int64_t references
     PyObject* pool             # held until the last release
     bint empty, indexed
-    int threads, most_threads  # default when the handle was made, and maximum of a run
+    int threads, most_threads  # default when the handle was made, and maximum for a run
     int ndim
     int64_t shape[MOST_AXES]    # shape of the result
     Operands operands          # without data pointers
@@ -127,7 +127,7 @@ cdef onnxpool_handle* prepare(plan, tuple inputs, x_strides, y_strides, indices_
 
 
 cdef onnxpool_handle* prepare_plain(operator, tuple shape, dtype) except? NULL:
-    """A handle for C-contiguous arrays of a shape that needs no plan, or NULL."""
+    """A handle for C-contiguous arrays of a shape, if this needs no plan; otherwise NULL."""
     cdef onnxpool_handle* handle
     cdef Py_ssize_t itemsize = dtype.itemsize, size
     cdef int axis, ndim = len(shape)
@@ -175,12 +175,12 @@ def named(dict names, str field, code):
 
 
 cdef bytes some(const int64_t* source, Py_ssize_t count):
-    """An array of integers as bytes, or none if it is NULL."""
+    """An array of integers as bytes. A NULL array has none."""
     return b"" if source == NULL else b"-" + (<const char*> source)[:count * sizeof(int64_t)]
 
 
 cdef bytes key_of(const onnxpool_geometry* geometry):
-    """All of a geometry but its shape."""
+    """A key with all fields of a geometry except its shape."""
     cdef onnxpool_geometry rest = geometry[0]
     cdef Py_ssize_t spatial = geometry.ndim - 2
     rest.shape = rest.kernel_shape = rest.strides = rest.pads = rest.dilations = NULL
@@ -227,7 +227,7 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
         raise PoolError(f"{name}: ndim={geometry.ndim} of a geometry; pass {least} to {MOST_AXES} axes")
     if geometry.shape == NULL:
         raise PoolError(f"{name}: shape of a geometry is NULL; pass {geometry.ndim} sizes")
-    key = key_of(&geometry)  # its arrays may only be read now that their length is known
+    key = key_of(&geometry)  # reads arrays, whose length is now known
     operator = operators.get(key)
     if operator is not None and not operator.quantised and (
             geometry.x_strides == geometry.y_strides == geometry.indices_strides == NULL):

@@ -1,4 +1,4 @@
-"""Tensors of other frameworks as NumPy arrays, including bfloat16, through the DLPack protocol and without a copy.
+"""Reads other frameworks' tensors as NumPy arrays, including bfloat16, through the DLPack protocol, without a copy.
 
 The structures follow DLPack 1.x (dmlc/dlpack, include/dlpack/dlpack.h).
 """
@@ -58,11 +58,11 @@ cdef uint64_t READ_ONLY = 1
 VERSION = (1, 0)  # the newest version that is requested; minor versions are backward compatible
 OTHER = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 13: "CUDA managed", 14: "oneAPI",
          15: "WebGPU", 16: "Hexagon", 17: "MAIA"}
-KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # kinds of elements by their codes
+KINDS = ("int", "uint", "float", "opaque", "bfloat", "complex", "bool")  # kinds of elements, by code
 BITS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "bfloat": (16,), "complex": (64, 128),
         "bool": (8,)}
 
-cdef char[16] nowhere  # memory of arrays without elements
+cdef char[16] nowhere  # memory for arrays without elements
 
 
 cdef class Owner:
@@ -102,7 +102,7 @@ def asked(obj, method, **given):
 
 
 def device_of(obj):
-    """The type of device that a producer names."""
+    """The type of the device that a producer names."""
     device = asked(obj, "__dlpack_device__")
     try:
         kind, number = device if isinstance(device, (tuple, list)) else ()
@@ -129,7 +129,7 @@ cdef element_of(const DLTensor* tensor):
 
 
 cdef tuple extents(const DLTensor* tensor, object itemsize):
-    """Shape and strides in bytes, checked in Python integers to be addressable by NumPy."""
+    """Shape and strides in bytes. Python integers check that NumPy can address them."""
     if not 0 <= tensor.ndim <= MOST_AXES:
         raise PoolError(f"from_dlpack: the tensor has {tensor.ndim} axes, but an array has 0 to {MOST_AXES}")
     if tensor.ndim and tensor.shape == NULL:
@@ -150,7 +150,7 @@ cdef tuple extents(const DLTensor* tensor, object itemsize):
 
 cdef cnp.ndarray array_of(const DLTensor* source, Owner owner, bint writeable):
     """A view of a tensor's memory, which `owner` keeps alive."""
-    cdef DLTensor own = source[0]  # so that what is checked is what is used, even if the producer changes it
+    cdef DLTensor own = source[0]  # a copy, so that the producer cannot change fields after they are checked
     cdef const DLTensor* tensor = &own
     cdef cnp.npy_intp shape[64]
     cdef cnp.npy_intp strides[64]
@@ -175,7 +175,7 @@ cdef cnp.ndarray array_of(const DLTensor* source, Owner owner, bint writeable):
 
 
 cdef void* claim(capsule, const char* name, const char* used) except? NULL:
-    """The tensor of a capsule of this name, which is then marked as used; NULL if it has another name. Only one of the
+    """The tensor of a capsule, which is then marked as used; NULL if the capsule has another name. Only one of the
     threads that read the same capsule gets the tensor."""
     cdef void* tensor = NULL
     with cython.critical_section(capsule):
@@ -186,7 +186,7 @@ cdef void* claim(capsule, const char* name, const char* used) except? NULL:
 
 
 cdef consume(capsule):
-    """The array of a capsule. If there is an error, the tensor is given back to the capsule."""
+    """The array for a capsule's tensor. After an error, the capsule owns the tensor again."""
     cdef Owner owner = Owner()
     cdef DLManagedTensor* legacy
     cdef DLManagedTensorVersioned* versioned

@@ -1,4 +1,4 @@
-"""Functions that call operators, which are cached by their attributes."""
+"""Functions that call operators. Operators are cached by their attributes."""
 
 from functools import lru_cache, update_wrapper
 from types import MethodType
@@ -15,7 +15,7 @@ from .vectorcall cimport PyObject_Vectorcall, PyVectorcall_Call, PyVectorcall_NA
 cdef extern from *:
     """
     #ifdef Py_GIL_DISABLED
-    #define onnxpool_remembers_calls 0 /* threads would have to wait for each other */
+    #define onnxpool_remembers_calls 0 /* threads would wait for each other at the cache */
     #else
     #define onnxpool_remembers_calls 1
     #endif
@@ -27,7 +27,7 @@ cdef extern from "Python.h":
     PyObject* PySequence_Fast_GET_ITEM(object sequence, Py_ssize_t i)
     Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
 
-MOST_KEPT = 1024  # operators, and plans, in caches
+MOST_KEPT = 1024  # maximum number of operators, and of plans, in caches
 cdef enum:
     MOST_CALLS = 64  # a power of two
     MOST_PARAMETERS = 24
@@ -41,7 +41,7 @@ remembered = lru_cache(maxsize=MOST_KEPT)(_make)
 
 
 cdef class KnownOperator:
-    """An operator, and the arguments with which it was found."""
+    """An operator, and the arguments of the call that found it."""
     cdef object cls, operator
     cdef tuple names, values
 
@@ -77,11 +77,11 @@ cdef bint same_items(value, other):
     return True
 
 
-cdef list calls = [None] * MOST_CALLS  # the last ones, which most calls repeat
+cdef list calls = [None] * MOST_CALLS  # the last calls, which most calls repeat
 
 
 def forget_calls():
-    """Clear the cache of the last calls."""
+    """Clear the cache of recent calls."""
     calls[:] = [None] * MOST_CALLS
 
 
@@ -99,7 +99,7 @@ cdef Py_ssize_t place_of(PyObject* cls, PyObject** arguments, Py_ssize_t size):
 
 
 cdef object find(cls, tuple names, PyObject** arguments):
-    """The operator of a class with these arguments, cached."""
+    """The cached operator of a class with these arguments."""
     cdef Py_ssize_t place
     if not onnxpool_remembers_calls:
         return look_up(cls, names, arguments, -1)
@@ -112,7 +112,7 @@ cdef object find(cls, tuple names, PyObject** arguments):
 
 cdef object look_up(cls, tuple names, PyObject** arguments, Py_ssize_t place):
     """
-    The operator of a class with these arguments, cached by their values. The call is remembered at this place, unless
+    The operator of a class with these arguments, cached by their values. The call is remembered at `place`, unless
     it is negative.
 
     Equal arguments of different types can mean different things: where 2 is allowed, 2.0 may not be. The key therefore
@@ -146,7 +146,7 @@ cdef object look_up(cls, tuple names, PyObject** arguments, Py_ssize_t place):
 
 
 def made(cls, **given):
-    """The operator of a class with these keywords, cached."""
+    """The cached operator of a class with these keywords."""
     cdef list values = list(given.values())
     return look_up(cls, tuple(given), PySequence_Fast_ITEMS(values), -1)
 
@@ -158,11 +158,11 @@ cdef class Function:
     """
     cdef VectorCall vectorcall
     cdef object cls, function
-    cdef tuple parameters, defaults  # some are `required`
+    cdef tuple parameters, defaults  # a default may be `required`
     cdef tuple names                 # names of the attributes
-    cdef int[MOST_PARAMETERS] attributes, inputs  # their places among the parameters
-    cdef Py_ssize_t placed           # parameters that can be given by position
-    cdef Py_ssize_t count, taken     # inputs, and parameters without `out` and `num_threads`
+    cdef int[MOST_PARAMETERS] attributes, inputs  # the places of attributes and inputs among the parameters
+    cdef Py_ssize_t placed           # number of parameters that can be passed by position
+    cdef Py_ssize_t count, taken     # number of inputs, and of parameters without `out` and `num_threads`
     cdef dict __dict__
     cdef object __weakref__
 
@@ -195,7 +195,7 @@ cdef class Function:
 
     @property
     def __signature__(self):
-        from inspect import signature  # slow to import
+        from inspect import signature  # imported here because it is slow
 
         return signature(self.function)
 
@@ -224,7 +224,7 @@ cdef class Function:
             values[i] = given[i] if i < count else PyTuple_GET_ITEM(self.defaults, i)
         for k in range(PyTuple_GET_SIZE(keywords)):
             i = self.place_of(<object>PyTuple_GET_ITEM(keywords, k))
-            if i < count or named >> i & 1:  # unknown, or given twice
+            if i < count or named >> i & 1:  # the keyword is unknown, or passed twice
                 return False
             named |= <uint64_t>1 << i
             values[i] = given[count + k]

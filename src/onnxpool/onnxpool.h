@@ -1,7 +1,7 @@
 /* onnxpool's kernels for C and C++, on raw pointers and without the GIL. See docs/c-api.md.
  *
  * The declarations match cython_api.pxd. They form an ABI that is only ever extended. Call `onnxpool_import`
- * once, with the GIL, to look up the functions. Each source file that includes this header has its own copy of them.
+ * once, with the GIL, to look up the functions. Each source file that includes this header has its own copy.
  */
 #ifndef ONNXPOOL_H
 #define ONNXPOOL_H

@@ -1,11 +1,11 @@
-"""Calls with arrays of arguments, which need neither a tuple nor a dictionary: CPython's vectorcall protocol."""
+"""CPython's vectorcall protocol: calls with arrays of arguments, which need neither a tuple nor a dictionary."""
 from cpython.object cimport PyObject
 
 ctypedef object (*VectorCall)(object called, PyObject** given, size_t flags, PyObject* keywords)
 
 cdef extern from *:
     """
-    /* Let objects of a type be called with arrays of arguments, by the function at this offset in each of them. */
+    /* Lets objects of a type be called with arrays of arguments, through the function at this offset in each object. */
     static void onnxpool_take_vectors(PyTypeObject *type, Py_ssize_t offset) {
         type->tp_vectorcall_offset = offset;
         type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
