@@ -28,7 +28,7 @@ def layers(dtype: str) -> list[Layer]:
 
 
 def pool(rng: np.random.Generator, dtype: str) -> Workload:
-    """A random layer like those of the zoo."""
+    """A random layer, similar to layers of the zoo."""
     layer = draw(rng, layers(dtype))
     batch = int(rng.choice(BATCHES)) if 8 * math.prod(layer.shape) <= MOST else 1
     return Workload(layer.operator, (batch, *layer.shape), layer.attributes)

@@ -76,7 +76,7 @@ class Handles:
 
 
 def algorithm(problem: Problem) -> int | None:
-    """The algorithm of oneDNN that implements the operator, or None."""
+    """oneDNN's algorithm for the operator, or None."""
     operator = problem.work.operator
     if operator in ("MaxPool", "NhwcMaxPool", "GlobalMaxPool"):
         return None if "return_indices" in problem.work.attributes else MAXIMUM
@@ -99,7 +99,7 @@ def geometry(problem: Problem) -> list[Any]:
 
 
 def onednn(problem: Problem) -> Prepared | None:
-    """A primitive on the memory of the problem's input and an output of its own."""
+    """A primitive that reads the problem's input in place and writes to its own output."""
     kind, x, out = algorithm(problem), problem.inputs[0], np.empty_like(problem.answer)
     if kind is None or x.ndim > 5 or x.dtype.name not in TYPES:
         return None

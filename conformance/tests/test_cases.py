@@ -53,7 +53,7 @@ def test_sentences_are_those_of_the_specification():
 
 
 def test_versions_are_those_of_onnx():
-    """Versions, attributes and dtypes are those of onnx's schemas."""
+    """Versions, attributes and dtypes agree with onnx's schemas."""
     defs = pytest.importorskip("onnx.defs")
     names = {"float": "float32", "double": "float64"}
     for name, known in OPERATORS.items():

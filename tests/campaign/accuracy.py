@@ -1,4 +1,4 @@
-"""The worst errors of means, norms and interpolated values, beside those of onnxruntime and torch on the same data."""
+"""The worst errors of means, norms and interpolated values, beside onnxruntime's and torch's on the same data."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ LEFT_OUT = (
     Left((SLOWEST,), ("*Roi*", "MaxUnpool"), "*", "values determine their work, which test_limits.py bounds"),
     Left((SLOWEST,), ("Plan.*",), "*", "times whole results"),
     Left((FUZZ, GUARDS), ("Plan.*",), "*", "make all parts of a result; `relations` draws their number and size"),
-    Left((RELATIONS,), ("*",), "out", "compares results with each other; `fuzz` checks those in `out`"),
+    Left((RELATIONS,), ("*",), "out", "compares results with each other; `fuzz` checks results in `out`"),
     Left(PARTS, ("NhwcMaxPool",), "channels_last", "only True is accepted"),
 )
 FLAGS = ("ceil_mode", "count_include_pad", "storage_order", "return_indices", "channels_last", "keepdims", "skipna")

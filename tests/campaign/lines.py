@@ -63,7 +63,7 @@ def origins(generated: Path, source: Path) -> dict[int, tuple[str, int]]:
 
 def file_of(name: str, main: Path, source: Path) -> str | None:
     """The file of the source tree that a comment of Cython names, relative to the module `main` or a folder above it;
-    None for those of other packages."""
+    None for files of other packages."""
     if "/src/" in name:
         name = name.partition("/src/")[2]
     for above in (source, *main.parents[:3]):

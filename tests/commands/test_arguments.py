@@ -437,7 +437,7 @@ def test_completion(shell):
     "explain --png {}", "run m.onnx --input {}",
 ])
 def test_completion_of_files(words, tmp_path):
-    """Wherever a command takes the name of a file."""
+    """File names are completed wherever a command takes one."""
     pytest.importorskip("shtab")
     (tmp_path / "weights.any").touch()
     script = ended(["--print-completion", "bash"])[1]
@@ -450,7 +450,7 @@ def test_completion_of_files(words, tmp_path):
 
 
 def test_every_option_that_names_a_file_is_completed():
-    """In all shells, whose scripts have the same arguments."""
+    """The scripts of all shells complete the same options with file names."""
     pytest.importorskip("shtab")
     script = ended(["--print-completion", "bash"])[1]
     for name, files in {"run": ["pos_0", "__input", "__output"], "check": ["pos_0"], "explain": ["pos_0", "__svg",

@@ -56,7 +56,7 @@ def shapes(nodes):
 
 
 def test_a_dropped_window_decides_later_shapes(check):
-    """After a window that onnx's inference keeps but no runtime computes, the shapes are those of the runtimes."""
+    """After a window that onnx's inference keeps but no runtime computes, shapes are as in the runtimes."""
     nodes, status = check("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] y) {
@@ -88,7 +88,8 @@ STALE = """
 
 
 def test_shapes_that_a_model_claims_do_not_replace_inferred_ones(check):
-    """Such as those that onnx's inference has stored, or symbols of outputs between pooling nodes."""
+    """Shapes that onnx's inference has stored, or symbols of outputs between pooling nodes, do not replace
+    inference."""
     def claim(model):
         model.CopyFrom(onnx.shape_inference.infer_shapes(model))
         assert len(model.graph.value_info) == 2
@@ -335,7 +336,7 @@ OLD = """
     (["--ignore=old-ort-ceil", "--ignore=inference-ceil", "--runtime=onnxruntime"], []),
 ])
 def test_filters(check, options, names):
-    """Warnings are those of the requested runtimes and releases, and the exit status follows from them."""
+    """Only warnings about the requested runtimes and releases are shown, and they decide the exit status."""
     nodes, status = check(OLD, *options)
     assert [warning["name"] for warning in nodes[0]["warnings"]] == names
     assert status == (DIFFERS if names else OK)

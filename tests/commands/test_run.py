@@ -147,7 +147,7 @@ def test_a_loop_counts_its_calls(tmp_path, ramp, run):
 
 
 def test_a_function_passes_its_attributes_on(tmp_path, ramp, run):
-    """A pooling node in a function of the model gets the attributes that refer to those of the call."""
+    """A pooling node in a function of the model gets the attributes of the call to which it refers."""
     pool = node("LpPool", "a", "b", name="inner", domain="ai.onnx", strides=[2, 2])
     for name, kind in (("kernel_shape", onnx.AttributeProto.INTS), ("p", onnx.AttributeProto.INT)):
         pool.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=kind))
@@ -367,7 +367,7 @@ def test_indices_are_equal_whatever_the_tolerance():
 
 
 def test_times_are_those_of_warm_calls(tmp_path, ramp, run, monkeypatch):
-    """A node is timed again after the call of the run, and its output is that of the run."""
+    """A node is timed again after its call in the run, and its output is the run's."""
     ticks = iter([0.0, 10.0, 13.0, *(20.0 + i for i in range(5)), *(30.0 + i for i in range(200))])
     monkeypatch.setattr(models, "perf_counter", lambda: next(ticks))
     monkeypatch.setattr(models, "MOST_SECONDS", 0.0)

@@ -79,7 +79,7 @@ def same(y: Any, truth: Any) -> bool:
 
 @pytest.mark.parametrize("task", CASES)
 def test_the_codes_give_equal_results(task: str) -> None:
-    """Both codes of a row, on arrays of whole blocks; the other package's in float64 as well, where it can."""
+    """Both codes of a row give equal results on arrays of whole blocks, also in float64 if the package supports it."""
     for row, shape, k, name in CASES[task]:
         dtype = np.dtype(getattr(ml_dtypes, name, name))
         for seed in range(4):

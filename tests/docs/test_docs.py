@@ -196,7 +196,7 @@ def test_the_page_on_compatibility_says_what_is_public() -> None:
 
 
 def test_the_page_on_compatibility_says_what_is_supported() -> None:
-    """The oldest versions are those of pyproject.toml, and the newest opsets those of the table."""
+    """The oldest versions are as in pyproject.toml, and the newest opsets as in the table."""
     text = (ROOT / "docs" / "compatibility.md").read_text()
     oldest = dict(re.findall(r"^\| (\w+)[^|]* \| ([\d.]+) \| [\d.]+ \|$", text, re.MULTILINE))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

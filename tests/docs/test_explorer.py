@@ -1,4 +1,4 @@
-"""The window explorer, docs/explorer: its answers are those of the library, in Chromium and in Node."""
+"""The window explorer, docs/explorer, gives the library's answers, in Chromium and in Node."""
 
 import json
 import math
@@ -127,7 +127,7 @@ def value_of(formula: str) -> int:
 
 
 def check_formulas(settings: Settings, answer: dict[str, Any], axes: list[dict[str, Any]]) -> None:
-    """Both sides of each equation are equal, and the numbers are those of the plan."""
+    """Both sides of each equation are equal, and the numbers agree with the plan."""
     for shown, axis in zip(answer["formulas"], axes, strict=True):
         assert shown["axis"] == axis["axis"]
         found = {}
@@ -227,7 +227,7 @@ def in_browser(page: Page, settings: list[Settings]) -> list[dict[str, Any]]:
 
 
 def check_map(settings: Settings, shown: dict[str, int]) -> None:
-    """The numbers of the table that the page shows are those of the oracle."""
+    """The page's table has the oracle's numbers."""
     if len(settings["sizes"]) != 2:
         assert shown == {}
         return
@@ -413,7 +413,7 @@ def test_facts_are_current() -> None:
 
 
 def test_every_row_has_a_condition() -> None:
-    """The conditions in JavaScript are those of the rows, and no others."""
+    """Each row has a condition in JavaScript, and there are no others."""
     source = (FOLDER / "differences.js").read_text(encoding="utf-8")
     conditions = re.findall(r'^  "([\w-]+)": ', source, re.MULTILINE)
     assert sorted(conditions) == sorted(row.name for row in export_explorer.ROWS)

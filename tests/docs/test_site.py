@@ -133,7 +133,7 @@ def test_words_for_the_search_are_those_of_pages() -> None:
 
 
 def test_the_pictures_of_concepts_are_drawn_anew() -> None:
-    """The committed pictures are those of the library."""
+    """The committed pictures are what the library draws."""
     command = [sys.executable, str(ROOT / "tools" / "draw_concepts.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -155,7 +155,7 @@ def test_the_figures_show_the_committed_data() -> None:
 
 @pytest.mark.parametrize("script", GALLERY, ids=lambda path: path.stem)
 def test_a_script_of_the_gallery_draws_a_picture(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs without a warning, and its picture is not empty."""
+    """The script runs without a warning, and its picture is not empty."""
     import matplotlib.image
     import matplotlib.pyplot as plt
 

@@ -266,7 +266,7 @@ for target in (first, second):
 @with_threads
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_child_of_a_fork_goes_on_where_its_parent_stopped() -> None:
-    """It has the same cores. It starts workers of its own afterwards."""
+    """The child has the same cores, and keeps the limit. Afterwards, it starts workers of its own."""
     assert run("""
 call()
 for _ in range(4):

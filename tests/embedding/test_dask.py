@@ -1,4 +1,4 @@
-"""Results on dask arrays are those of whole arrays, bit by bit, whatever the chunks; graphs contain what they need."""
+"""Results on dask arrays equal results on whole arrays, bit by bit, whatever the chunks. Graphs are minimal."""
 
 import math
 import os
@@ -423,7 +423,7 @@ def test_empty_batches() -> None:
 
 
 def test_sums_of_whole_chunks_do_not_depend_on_their_memory() -> None:
-    """The results are those of the whole array in row-major order."""
+    """The results equal those for the whole array in row-major order."""
     x = np.random.default_rng(0).standard_normal((4, 5, 37, 41)).astype(np.float32)
 
     def channels_last(block: Array) -> Array:

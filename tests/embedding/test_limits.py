@@ -102,7 +102,7 @@ def test_taps_are_counted_without_a_look_at_each_window(size, out, kernel, strid
 
 
 def test_work_of_absurd_attributes_is_counted_at_once():
-    """Windows of 2^61 taps are those of the whole array, and padding is no work."""
+    """Windows of 2^61 taps count as windows over the whole array, and padding is no work."""
     start = time.perf_counter()
     with onnxpool.limits(max_work=10**6):
         needed = refusal(lambda: onnxpool.max_pool(X, 2**61, auto_pad="SAME_UPPER"), "max_work")

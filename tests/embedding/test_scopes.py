@@ -62,7 +62,7 @@ def test_a_scope_can_be_entered_within_itself(name: str) -> None:
 
 @BOTH
 def test_scopes_may_be_left_in_any_order(name: str) -> None:
-    """Blocks that do not enclose each other, as those of an ExitStack, end what they began and nothing else."""
+    """Blocks that do not enclose each other, as in an ExitStack, end what they began and nothing else."""
     one, other = SCOPES[name](), SCOPES[name]()
     with ExitStack() as first:
         first.enter_context(one)

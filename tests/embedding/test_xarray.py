@@ -31,7 +31,7 @@ def taps(size: int, kernel: int, stride: int = 1, dilation: int = 1, pads: tuple
 
 
 def by_windows(values: Array, windows: dict[int, list[list[int]]], function: Any, dtype: Any = None) -> Array:
-    """A function of each window's elements, one by one. None is the value without elements."""
+    """Call a function on each window's elements, window by window. Without elements, the value is None."""
     shape = [len(windows[axis]) if axis in windows else size for axis, size in enumerate(values.shape)]
     y = np.empty(shape, dtype or object)
     for place in np.ndindex(*shape):
@@ -41,7 +41,7 @@ def by_windows(values: Array, windows: dict[int, list[list[int]]], function: Any
 
 
 def mean(values: Array) -> float:
-    """The mean of the values that are numbers, in Python's integers if they are integers."""
+    """The mean of the values that are not NaN. Integers are added as Python integers."""
     held = [value for value in values.tolist() if value == value]
     return sum(held) / len(held) if held else float("nan")
 
@@ -75,7 +75,7 @@ def named(rng: np.random.Generator, dims: list[str], values: list[int], name: st
 
 
 def check(seed: int) -> None:
-    """A random call by name on a NumPy array and on a dask array, and the coordinates of its windows."""
+    """Check a random call by name on a NumPy array and on a dask array, and the coordinates of its windows."""
     rng = np.random.default_rng(seed)
     case = cases_axes.random_case(seed)
     dims = DIMS[-case.x.ndim:]
@@ -130,7 +130,7 @@ def check(seed: int) -> None:
 
 @pytest.mark.smoke
 def test_random_calls() -> None:
-    """200 random calls of all operators, dtypes and forms of arguments, on NumPy and dask arrays."""
+    """200 random calls of all operators, dtypes and forms of arguments are right, on NumPy and dask arrays."""
     pytest.importorskip("dask.array")
     for seed in range(200):
         check(seed)
@@ -138,7 +138,7 @@ def test_random_calls() -> None:
 
 @pytest.mark.slow
 def test_many_random_calls() -> None:
-    """3,000 random calls."""
+    """3,000 random calls return the expected values and coordinates."""
     pytest.importorskip("dask.array")
     for seed in range(1000, 4000):
         check(seed)
@@ -168,7 +168,7 @@ def with_holes(x: Any, holes: bool) -> Any:
 @pytest.mark.parametrize("function", ["mean", "max", "min"])
 @pytest.mark.parametrize("coord_func", ["mean", "min", "max", "median", np.sum])
 def test_blocks_are_those_of_coarsen(holes: bool, boundary: str, function: str, coord_func: Any) -> None:
-    """Values, names, attributes and coordinates, with incomplete blocks at the end dropped or kept."""
+    """Values, names, attributes and coordinates equal coarsen's, whether incomplete blocks are dropped or kept."""
     pool = {"mean": pools.average_pool, "max": pools.max_pool, "min": pools.min_pool}[function]
     x = with_holes(field(), holes)
     by_name = dict.fromkeys(x.coords, coord_func)  # coarsen applies one function to coordinates of dimensions only
@@ -191,7 +191,7 @@ def test_blocks_are_those_of_coarsen(holes: bool, boundary: str, function: str, 
 @pytest.mark.parametrize(("sizes", "strides"), [((3, 5), (1, 1)), ((4, 2), (2, 3)), ((5, 22), (3, 7))])
 def test_windows_are_those_of_rolling(center: bool, function: str, sizes: tuple[int, int],
                                       strides: tuple[int, int]) -> None:
-    """Windows that end at an element, or have it in the middle, with and without strides."""
+    """Windows equal rolling's if they end at an element or have it in the middle, with and without strides."""
     x = field().drop_vars("kind")
     kernel, steps = dict(zip(("lat", "lon"), sizes, strict=True)), dict(zip(("lat", "lon"), strides, strict=True))
     pads = {dim: (size // 2, size - 1 - size // 2) if center else (size - 1, 0) for dim, size in kernel.items()}
@@ -318,7 +318,7 @@ def test_dates_are_exact(unit: str, holes: float) -> None:
 
 @pytest.mark.parametrize("function", ["first", "last", "min", "max"])
 def test_elements_of_windows_are_their_labels(function: str) -> None:
-    """The first, the last, the least or the greatest of random windows, for dask arrays too."""
+    """A window's label can be its first, last, least or greatest element, also in dask arrays."""
     pytest.importorskip("dask.array")
     pick = {"first": lambda own: own[0], "last": lambda own: own[-1], "min": np.nanmin, "max": np.nanmax}[function]
     rng = np.random.default_rng(11)
@@ -409,7 +409,7 @@ def test_dates_of_other_calendars() -> None:
 
 
 def test_functions_see_each_element_once() -> None:
-    """A function is called for all windows, whose elements are those of the windows, in their order."""
+    """A function is called for all windows, and sees each window's elements in order."""
     rng = np.random.default_rng(5)
     for seed in range(60):
         sizes = rng.integers(4, 9, 2)
@@ -521,7 +521,7 @@ def test_datasets() -> None:
 
 
 def test_indices_are_positions_in_the_whole_variable() -> None:
-    """They select the extrema, have no attributes, and the coordinates of the windows."""
+    """Indices select the extrema. They have no attributes, and have the coordinates of the windows."""
     x = field()
     for pool in (pools.max_pool, pools.min_pool):
         y, indices = pool(x.drop_vars("kind"), {"lat": 3, "time": 2}, strides={"lat": 2}, return_indices=True)
@@ -531,7 +531,7 @@ def test_indices_are_positions_in_the_whole_variable() -> None:
 
 
 def test_a_coordinate_is_pooled_with_itself() -> None:
-    """The coordinate of its result is its result, as with coarsen."""
+    """If a coordinate is pooled, the result is its own coordinate, as with coarsen."""
     x = line(np.arange(6)).x
     y = pools.max_pool(x, {"x": 2}, strides=2)
     assert y.values.tolist() == y.x.values.tolist() == [1, 3, 5]
@@ -541,7 +541,7 @@ def test_a_coordinate_is_pooled_with_itself() -> None:
 
 
 def test_an_array_that_is_computed_from_a_coordinate_keeps_its_labels() -> None:
-    """xarray keeps the name in arithmetic, so 2 * x has the name of x, but not its labels."""
+    """xarray keeps names in arithmetic, so 2 * x has the name of x. Its labels are nevertheless the labels of x."""
     x = 2 * line(np.arange(6)).x
     assert x.name == "x"
     y = pools.max_pool(x, {"x": 2}, strides=2)
@@ -784,7 +784,7 @@ def test_the_page_has_equivalent_calls() -> None:
 
 
 def test_what_xarray_does() -> None:
-    """Weighted means, wrapped windows and calendar blocks, as the page shows them."""
+    """Weighted means, wrapped windows and calendar blocks work in xarray as the page shows."""
     x = field(time=7, lat=6, lon=8).drop_vars("kind")
     rows = re.findall(r"`(.*)` \|$", PAGE.partition("## What xarray does")[2].partition("```")[0], re.MULTILINE)
     weighted, wrapped, months = (eval(row, {"x": x, "np": np, "max_pool": pools.max_pool}) for row in rows)

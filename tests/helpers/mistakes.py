@@ -37,7 +37,7 @@ def names_of(record: Record) -> list[str]:
 
 
 def chosen(names: Iterable[str], tests: Iterable[str]) -> list[str]:
-    """Those of the collected tests that any of the names matches."""
+    """The collected tests that match any of the names."""
     patterns = [re.compile(re.escape(name).replace(r"\*", ".*") + (r"" if "[" in name else r"(\[.*\])?"))
                 for name in names]
     return [test for test in tests if any(pattern.fullmatch(test) for pattern in patterns)]

@@ -56,7 +56,7 @@ def test_nothing_is_computed_again_for_numbers_and_nans(p, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_means_of_infinities_are_computed_at_most_twice(dtype):
-    """Only once without fused multiplications, because quotients are then divisions."""
+    """Without fused multiplications, quotients are divisions, so means are computed only once."""
     x = ordinary(dtype)
     x[:, ::8, ::8, ::5] = math.inf
     x[:, 1::8, 1::8, ::10] = -math.inf
@@ -157,7 +157,7 @@ def test_overflows_of_far_taps(kind, dtype, channels_last):
 
 
 def test_the_search_for_a_cause_reads_taps_only():
-    """It would take hours to search all elements between them."""
+    """The search reads only taps, because searching all elements between them would take hours."""
     for large, dtype in ((3e38, np.float32), (1.7e308, np.float64)):
         x = np.lib.stride_tricks.as_strided(np.array([large], dtype), (1, 1, 2**44 + 1), (0, 0, 0))
         times, y = again(lambda x=x: onnxpool.average_pool(x, 2, dilations=2**44))

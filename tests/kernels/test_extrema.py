@@ -138,7 +138,7 @@ def test_windows_in_the_padding_have_the_identity():
 
 
 def test_minima_are_no_operators_of_onnx():
-    """They pool named axes only, and ONNX nodes cannot ask for them."""
+    """Minima pool named axes only, and ONNX nodes cannot ask for them."""
     assert not any("Min" in row["operator"] for row in onnxpool.supported())
     op = onnxpool.MinPool(kernel_shape=2, axes=-1)
     assert repr(op) == "MinPool(kernel_shape=2, axes=(-1,))"
@@ -170,7 +170,7 @@ def test_neighbouring_values_differ(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_last_nan_of_a_long_window(dtype, order):
-    """The same NaN is returned as from short windows, whose taps overlap nowhere."""
+    """A long window returns the same NaN as short windows, in which no parts overlap."""
     bits = np.uint32 if dtype == np.float32 else np.uint64
     x = np.random.default_rng(5).standard_normal((1, 1, 20, 60)).astype(dtype)
     payload = np.arange(1, 41, dtype=bits)[::order]

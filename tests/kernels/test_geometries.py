@@ -25,7 +25,7 @@ from onnxpool import kernels, threads
 
 FENCE = 4096  # bytes beyond scratch memory that are watched
 HUGE = 2**60
-PLAIN, ODD = [0, 1, 2], [0, 3, 1, 4, 5]  # planes: ordinary ones, and some between those with special elements
+PLAIN, ODD = [0, 1, 2], [0, 3, 1, 4, 5]  # ordinary planes, and ordinary planes between planes with special elements
 PLANES = 6
 
 

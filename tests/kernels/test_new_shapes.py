@@ -45,7 +45,7 @@ def further(rng, plan):
 
 
 def other_shapes(rng, plan, count):
-    """Shapes with as many axes as that of a plan, for which the operator has results."""
+    """Shapes with as many axes as a plan's shape, for which the operator has results."""
     for _ in range(count):
         shape = tuple(max(1, size + rng.randint(-2, 3)) for size in plan.shape)
         try:

@@ -87,7 +87,7 @@ def problems(draw):
 
 @given(problems())
 def test_the_same_elements_are_reached(problem):
-    """Each result of each form stands for the elements, the place and the index that it has in the array."""
+    """In each form, each result has the same elements, the same place and the same index as in the array."""
     request, x, results = problem
     along, kept = dict(request.windows), list(request.kept)
 

@@ -76,7 +76,8 @@ def random_case(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_means_of_whole_axes_have_the_documented_order(dtype):
-    """With and without other axes between the pooled ones, contiguous, as a view and byte-swapped."""
+    """Means have the documented order with and without axes between the pooled axes, contiguous, viewed and
+    byte-swapped."""
     rng, full, seen = np.random.default_rng(45), ROW // np.dtype(dtype).itemsize, 0
     for _ in range(150):
         shape, axes, alone = random_case(rng)

@@ -52,7 +52,7 @@ def test_one_rounding_of_2x2_taps_beside_counted_padding(dtype: str, kernel: tup
 
 @pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
 def test_the_norm_of_one_value_is_its_magnitude(dtype):
-    """For every value, including the smallest and the largest."""
+    """The norm of one value is its magnitude, including the smallest and the largest."""
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
     with np.errstate(invalid="ignore"):  # from signalling NaN
         x = x[np.isfinite(x)]
@@ -63,7 +63,7 @@ def test_the_norm_of_one_value_is_its_magnitude(dtype):
 @pytest.mark.parametrize("subnormal", [False, True], ids=["normal", "subnormal"])
 @pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
 def test_norms_of_16_bits_are_rounded_once(dtype, subnormal):
-    """With this many roots, some lie close to the midpoint between two results: the nearer result is returned."""
+    """With this many roots, some lie close to the midpoint between two results. The nearer result is returned."""
     scale = float(np.uint16(25).view(dtype)) if subnormal else 1.0
     x = (scale * np.random.default_rng(0).uniform(0.5, 4, (1, 1 << 20, 2))).astype(dtype)
     y = onnxpool.lp_pool(x, 2)[0, :, 0]

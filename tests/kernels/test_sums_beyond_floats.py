@@ -22,7 +22,7 @@ SOLVERS = (None, *sorted({row["name"] for row in kernels.routes()}))
     (onnxpool.AveragePool, np.float32, 126), (onnxpool.AveragePool, ml_dtypes.bfloat16, 126),
     (onnxpool.AveragePool, np.float64, 1022), (onnxpool.LpPool, np.float64, 1000)])
 def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent, memory, solver):
-    """By another solver than the first time, which may need contiguous rows where the first one does not. Sums over
+    """A retry may use another solver, which may need contiguous rows where the first solver does not. Sums over
     windows of more than 8 places and several axes were once wrong by any amount."""
     rng = np.random.default_rng(4)
     before = kernels.pools.tiles_computed_again()
@@ -89,7 +89,7 @@ def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
 
 @pytest.mark.parametrize(("dtype", "p"), [(np.float64, 2), (np.float64, 3), (np.float64, 0.5), (np.float32, 8)])
 def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
-    """A NaN that is computed again, because of a huge element in the batch, was once the input's, with its payload."""
+    """A huge element in the batch makes a NaN be computed again. The result once had the payload of the input's NaN."""
     x = np.ones((2, 1, 8), dtype)
     x.view(f"u{x.itemsize}")[0, 0, 0] = np.array(-np.nan, dtype).view(f"u{x.itemsize}") + 0x1234
     x[1, 0, 0] = np.finfo(dtype).max

@@ -133,7 +133,7 @@ def test_slow_ways_are_dropped_and_time_is_kept(monkeypatch):
 
 
 def test_a_burst_is_the_mean_of_calls(monkeypatch):
-    """As many calls as take the time of a burst."""
+    """A burst takes the mean of as many calls as fit into its time."""
     clock = itertools.count(0, ways.BURST / 4)
     monkeypatch.setattr(ways.time, "perf_counter", lambda: next(clock))
     made = []
@@ -281,7 +281,7 @@ def test_plans_too_large_to_measure():
 
 
 def test_wisdom_is_data(plan):
-    """It survives JSON. Another process that loads it, also through the environment, has the same ways."""
+    """Wisdom survives JSON. Another process that loads it, also through the environment, has the same ways."""
     plan.tuned()
     text = json.dumps(onnxpool.wisdom())
     expected = dict(ways.learned)

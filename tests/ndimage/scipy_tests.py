@@ -1,4 +1,4 @@
-"""Run SciPy's own tests of these functions on those of onnxpool.
+"""Run SciPy's own tests of these functions on onnxpool's functions.
 
     python -m tests.ndimage.scipy_tests [SDIST]
 

@@ -124,7 +124,7 @@ def test_output_can_be_a_dtype(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_output_can_be_an_array(name: str) -> None:
-    """It is returned, whatever its strides and its byte order are."""
+    """An output array is returned, whatever its strides and its byte order are."""
     x = rng.integers(0, 200, (9, 8)).astype(np.uint8)
     expected = getattr(ndimage, name)(x, 3, mode="wrap")
     for y in (np.empty_like(x), np.empty((8, 9), np.uint8).T, np.empty((18, 8), np.uint8)[::2],
@@ -146,14 +146,14 @@ def test_output_can_be_a_dtype_of_any_byte_order(name: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("name", ["maximum_filter", "minimum_filter1d", "uniform_filter", "grey_erosion"])
 def test_results_that_overflow_float16(name: str) -> None:
-    """They become infinite without a warning."""
+    """Results that overflow become infinite without a warning."""
     assert np.isinf(getattr(ndimage, name)(np.full((5, 5), 100_000), 3, output=np.float16)).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", [40, 200])
 def test_output_may_overlap_the_input(name: str, size: int) -> None:
-    """In place, and at other places of the same memory."""
+    """Output may be the input itself, or lie elsewhere in the same memory."""
     memory = rng.integers(0, 200, (size + 3, size)).astype(np.uint8)
     expected = getattr(ndimage, name)(memory[:-3].copy(), 3, mode="wrap")
     for shift in (0, 3):
@@ -233,7 +233,7 @@ def test_nan(dtype: Any, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("shape", "size"), [((9, 11), 3), ((9, 11), 30), ((150, 140), (4, 9))])
 def test_nans_that_are_left_out(mode: str, shape: tuple[int, ...], size: Any) -> None:
-    """The results are those of NumPy's functions for windows of the array that it pads."""
+    """The results equal NumPy's, for windows of an array that NumPy pads."""
     x = np.where(rng.random(shape) < 0.4, np.nan, rng.standard_normal(shape))
     call = calls.Call("uniform_filter", x, {"size": size, "mode": mode, "cval": 0.0 if size == 3 else 2.0})
     windows = calls.windows_of(call).astype(np.float64)
@@ -269,7 +269,7 @@ def test_constants_of_any_type(cval: Any, dtype: Any) -> None:
 @pytest.mark.parametrize("output", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint64])
 def test_constants_of_float_results(dtype: Any, output: Any) -> None:
-    """They are not truncated to elements of the input."""
+    """Constants are not truncated to elements of the input."""
     x = rng.integers(0, 9, (6, 7)).astype(dtype)
     for name in EXTREMA:
         ours = getattr(ndimage, name)(x, 3, mode="constant", cval=2.5, output=output)
@@ -363,7 +363,7 @@ def test_errors(refused: Callable[[], Any], kind: type[Exception], text: str) ->
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("mode", MODES)
 def test_many_axes_of_one_element(name: str, mode: str) -> None:
-    """They cost nothing, unless constants lie beyond their ends."""
+    """Axes of one element cost nothing, unless constants lie beyond their ends."""
     if name.endswith("1d") or "constant" in mode:
         return
     x = rng.integers(0, 9, (1,) * 20 + (4, 1, 5) + (1,) * 9)
@@ -374,7 +374,8 @@ def test_many_axes_of_one_element(name: str, mode: str) -> None:
 
 
 def test_windows_that_exceed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are refused before their elements are listed, which takes more memory than the elements."""
+    """Such windows are refused before their elements are listed, because the list takes more memory than the
+    elements."""
     monkeypatch.setattr(filters, "machine_memory", lambda: 1 << 20)
     for mode in MODES:
         if mode not in ("constant", "grid-constant", "nearest"):

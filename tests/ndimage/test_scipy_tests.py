@@ -1,4 +1,4 @@
-"""SciPy's own tests of the functions pass with those of onnxpool."""
+"""SciPy's own tests of the functions pass with onnxpool's functions."""
 
 import re
 import subprocess

@@ -101,7 +101,7 @@ class Evaluated:
 @pytest.mark.filterwarnings("ignore")  # of the reference, about empty arrays
 @pytest.mark.parametrize("runtime", [ORT, REFERENCE])
 def test_the_program_on_the_page(runtime, folder, needs_named_version, monkeypatch, capsys):
-    """It prints the cases that do not pass according to the table, for onnxruntime and with another session."""
+    """The program prints the cases that do not pass according to the table, for onnxruntime and for another session."""
     needs_named_version(PACKAGES[runtime])
     program = re.search(r"```python\n(from pathlib.*?)```", TEXT, re.DOTALL)[1]
     if runtime == REFERENCE:

@@ -39,7 +39,7 @@ def runtime_results(content, inputs, level):
 
 
 def agree(first, second, pool, scale, exact):
-    """Whether results are the same: maxima bit by bit, means and norms within both bounds; `scale` is that of |x|."""
+    """Whether results agree: maxima bit by bit, means and norms within both bounds. `scale` is the scale of |x|."""
     if first.shape != second.shape or first.dtype != second.dtype:
         return False
     if first.dtype.kind in "iu" or pool.op_type == "MaxPool":
@@ -336,7 +336,7 @@ def test_an_older_version_with_another_meaning(fixed):
 @pytest.mark.parametrize(("operator", "given"), [("LpPool", "kernel_shape = [2], "), ("GlobalLpPool", "")])
 @pytest.mark.parametrize(("p", "opset"), [("3.0", 2), ("1.5", 1)])
 def test_an_exponent_of_another_type(fixed, operator, given, p, opset):
-    """It is a float in version 1, and an integer in version 2, which has no fractions."""
+    """The exponent is a float in version 1. In version 2, it is an integer, which cannot be a fraction."""
     done, model = fixed(f"""
         <ir_version: 3, opset_import: ["" : 1]>
         agraph (float[1, 1, 4] x) => (float[a, b, c] y) {{ y = {operator} <{given}p = {p}> (x) }}""", "onnxruntime")
@@ -456,7 +456,7 @@ def test_a_graph_in_two_pieces(tmp_path):
 
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x08\x08", b"\x3a\x05abc"])
 def test_files_that_are_no_models(tmp_path, content):
-    """They are refused."""
+    """Files that are not models are refused."""
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
     with pytest.raises(ModelError, match="is not an ONNX model"):
@@ -464,7 +464,7 @@ def test_files_that_are_no_models(tmp_path, content):
 
 
 def test_models_as_text(tmp_path):
-    """They are refused, since their bytes could not be kept."""
+    """Models as text are refused, because their bytes could not be kept."""
     model = helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [
         helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])], []))
     path = tmp_path / "m.textproto"

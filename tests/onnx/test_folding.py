@@ -158,7 +158,7 @@ def test_computed_values_are_known(name: str) -> None:
 
 
 def test_pads_within_functions_and_bodies() -> None:
-    """Nodes of functions are folded where these are called, and those of bodies with the values around them."""
+    """Nodes of functions are folded where functions are called, and nodes of bodies with the values around them."""
     function = helper.make_function("local", "Padded", ["x"], ["p"], torch_pad(), [helper.make_opsetid("", 17)])
     called = model([node("Padded", ["x"], ["p"], domain="local")], functions=[function])
     assert sized(called) == (1, 3, 15, 11)

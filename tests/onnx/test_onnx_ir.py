@@ -1,4 +1,4 @@
-"""Nodes of onnx-ir: the operators and errors are those of the same nodes as protos."""
+"""Nodes of onnx-ir give the same operators and errors as the same nodes as protos."""
 
 import logging
 from pathlib import Path
@@ -137,14 +137,14 @@ def test_values_of_another_type_than_declared(kind, value):
 
 
 def test_opset_imports_decide():
-    """The version is that of the opset imports, as in a saved model: onnx-ir's node.version is not written there."""
+    """Opset imports decide the version, because saved models do not have onnx-ir's node.version."""
     node = ir.node("LpPool", [ir.Value(name="x")], {"kernel_shape": [2], "p": 2}, version=22)
     graph = ir.Graph([node.inputs[0]], node.outputs, nodes=[node], opset_imports={"": 18})
     assert from_node(node, graph.opset_imports).version == 18
 
 
 def test_other_objects_of_onnx_ir():
-    """Only nodes are nodes."""
+    """Other objects of onnx-ir are refused as nodes."""
     graph = ir.Graph([], [], nodes=[])
     for wrong in (graph, ir.Model(graph, ir_version=10), ir.Value(name="x"), ir.AttrInt64s("strides", [2])):
         with pytest.raises(PoolTypeError, match=r"node is a \w+; pass a NodeProto, .* or an onnx_ir.Node"):

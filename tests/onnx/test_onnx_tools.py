@@ -61,7 +61,7 @@ def registered(registry):
 
 
 def test_the_page_names_the_versions_that_are_tested():
-    """They are pinned for the tests."""
+    """The versions on the page are pinned for the tests."""
     pinned = dict(re.findall(r"^([\w-]+)==(.*)$", (TESTS / "onnx" / "versions.txt").read_text(), re.MULTILINE))
     named = re.search(r"tested\s+with\s+onnx-ir\s+(\S+),\s+onnxscript\s+(\S+)\s+and\s+spox\s+(\S+):", PAGE).groups()
     assert named == tuple(pinned[name] for name in ("onnx-ir", "onnxscript", "spox"))
@@ -169,7 +169,7 @@ def test_a_node_that_is_not_valid(registered):
 
 
 def test_eager_operators_of_onnxscript(needs_named_version):
-    """They run on onnxpool while the reference is replaced, and not otherwise."""
+    """Eager operators run on onnxpool only while the reference is replaced."""
     needs_named_version("onnx")
     evaluator = pytest.importorskip("onnxscript.evaluator")
     opset = pytest.importorskip("onnxscript").opset21
@@ -180,7 +180,7 @@ def test_eager_operators_of_onnxscript(needs_named_version):
 
 
 def test_spox_itself(needs_named_version):
-    """Its settings choose the reference or onnxruntime."""
+    """spox's settings choose the reference or onnxruntime."""
     needs_named_version("onnx")
     op, settings = pytest.importorskip("spox.opset.ai.onnx.v21"), pytest.importorskip("spox._future")
     found = {}

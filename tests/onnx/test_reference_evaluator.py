@@ -263,7 +263,7 @@ def test_what_can_be_evaluated(tmp_path):
 
 
 def test_other_new_operators_come_first():
-    """new_ops passed to an Evaluator are added to the library's, and replace those of the same name."""
+    """new_ops passed to an Evaluator are added to the library's, and replace operators of the same name."""
 
     class GlobalMaxPool(OpRun):
         op_domain = ""
@@ -295,7 +295,7 @@ def test_errors_arrive_with_their_text(node, x, text):
 
 
 def test_a_wrong_kind_of_attribute_arrives_with_its_text():
-    """An attribute of the wrong type gets a message, although ReferenceEvaluator hides those of TypeErrors."""
+    """An attribute of the wrong type gets a message, although ReferenceEvaluator hides messages of TypeErrors."""
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape="two")
     for evaluate in (Evaluator, lambda *a, **k: ReferenceEvaluator(*a, new_ops=new_ops(), **k)):
         with pytest.raises(NodeError, match="node 'y': MaxPool-22: kernel_shape"):

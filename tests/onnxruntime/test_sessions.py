@@ -245,7 +245,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
 @pytest.mark.parametrize("threads", [1, 3])
 def test_no_team_of_threads_in_a_session(threads):
-    """Running nodes starts no threads besides those of onnxruntime."""
+    """Running nodes starts no threads besides onnxruntime's."""
     text = NO_TEAM.replace("THREADS", str(threads))
     assert program(text, ONNXPOOL_NUM_THREADS="4") == "0"
 

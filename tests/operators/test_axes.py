@@ -1,4 +1,4 @@
-"""Arrays are pooled along any axes: results are those of the ONNX layout, with the axes in their original places."""
+"""Arrays are pooled along any axes: results equal those in the ONNX layout, with axes in their original places."""
 
 from collections.abc import Callable
 from typing import Any
@@ -98,7 +98,7 @@ def test_maxima_of_bool_are_taken_along_axes() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32])
 def test_maxima_of_integers_are_exact(dtype: Any) -> None:
-    """They are converted exactly to floats, one part at a time, or pooled by NumPy, as are windows in the padding."""
+    """Maxima of integers are exact: part by part, integers are converted exactly to floats, or pooled by NumPy."""
     info = np.iinfo(dtype)
     x = np.random.default_rng(0).integers(info.min, info.max, (300, 4, 900), dtype=dtype, endpoint=True)
     windows = np.lib.stride_tricks.sliding_window_view(x, (5, 7), (0, 2))[::3, :, ::2]
@@ -219,7 +219,7 @@ def test_empty_arrays_have_empty_results() -> None:
 
 
 def test_all_of_64_axes_are_pooled() -> None:
-    """As many axes as NumPy has."""
+    """Arrays with NumPy's maximum of 64 axes are pooled along all of them."""
     x = np.arange(2.0**10, dtype=np.float32).reshape((2,) * 10 + (1,) * 54)
     y, indices = onnxpool.max_pool(x, (2,) * 10 + (1,) * 54, axes=range(64), return_indices=True)
     assert (y.item(), indices.item()) == (1023, 1023)

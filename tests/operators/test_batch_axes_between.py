@@ -30,7 +30,7 @@ def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
 
 
 def test_results_are_those_of_arrays_in_order() -> None:
-    """This holds in any memory layout."""
+    """Results equal those of arrays in order, in any memory layout."""
     count = 0
     for case, plan in cases(range(300)):
         truth, _ = cases_axes.expected(case)

@@ -115,7 +115,7 @@ def test_value(case, channels_last):
 
 @pytest.mark.parametrize("dtype", ALL)
 def test_images_count_on(dtype):
-    """The indices of the second image continue where those of the first end."""
+    """The second image's indices continue where the first image's end."""
     x = np.arange(64).reshape(2, 2, 4, 4).astype(DTYPES[dtype])
     _, indices = pooled(x, kernel_shape=4)
     assert indices.ravel().tolist() == [15, 31, 47, 63]
@@ -166,7 +166,7 @@ def test_nan_and_peak_at_every_lane(dtype, channels_last):
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_ties_at_every_width(dtype, channels_last):
-    """Among equal elements, the index is that of the first one, for every width and number of channels."""
+    """Among equal elements, the first one's index is returned, for every width and number of channels."""
     for width in WIDTHS:
         x = to_last(np.full((1, width, 3, 3), 5).astype(DTYPES[dtype]), channels_last)
         _, indices = pooled(x, channels_last, kernel_shape=(2, 3))
@@ -261,7 +261,7 @@ def peer_call(seed):
 
 @pytest.mark.parametrize("seeds", PEER_SEEDS)
 def test_onnxruntime_agrees(seeds):
-    """Values and indices are those of onnxruntime on random input, in row-major and in column-major order.
+    """Values and indices equal onnxruntime's on random input, in row-major and in column-major order.
 
     Before onnxruntime 1.29, a maximum that is the lowest number of its dtype has no index.
     """

@@ -304,7 +304,7 @@ def test_onnxruntime_agrees():
 
 
 def test_shape_functions():
-    """The object computes the shape of the result, and its call equals that of the function."""
+    """The object computes the shape of the result, and calling it equals calling the function."""
     op = onnxpool.MaxUnpool(kernel_shape=3, strides=2, pads=1)
     assert op.output_shape((1, 2, 4, 5)) == (1, 2, *(math.prod((size - 1, 2)) + 1 for size in (4, 5)))
     x, indices = square(), places([[0, 1], [2, 3]])

@@ -85,7 +85,7 @@ def padded_call(rng: np.random.Generator, dtype: str, counted: int) -> tuple[Cal
 @pytest.mark.parametrize("counted", [1, 0])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_padding_of_any_size(dtype: str, counted: int) -> None:
-    """Divisors of up to 2^180 are exact, and so are those of few elements in windows of many taps."""
+    """Divisors of up to 2^180 are exact, also for few elements in windows of many taps."""
     rng = np.random.default_rng(8)
     largest = 0
     for _ in range(80):
@@ -192,7 +192,7 @@ def sums_along(x: Array, kernel: int, axis: int) -> Array:
 @pytest.mark.parametrize("kernel", [(16, 17), (1, 258), (17, 17), (128, 256), (181, 181), (182, 182), (1, 256)])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_bytes_whose_sums_need_more_than_16_bits(dtype: str, kernel: tuple[int, int]) -> None:
-    """All of the extremes, ties, and random bytes, with windows about as large as those of the loops of int16."""
+    """Extremes, ties and random bytes give exact means, with windows about as large as the loops of int16 take."""
     rng = np.random.default_rng(5)
     limits = np.iinfo(dtype)
     arrays = [np.full((190, 260), value, dtype) for value in (limits.min, limits.max)]
@@ -254,7 +254,7 @@ def test_means_over_whole_axes(dtype: str) -> None:
 
 
 def test_ties_go_to_even() -> None:
-    """For both signs, as in NumPy's `rint`."""
+    """Ties go to even for both signs, as in NumPy's `rint`."""
     x = np.array([[1, 2], [2, 3], [-1, -2], [-2, -3], [0, 1], [0, -1]], np.int16)
     assert onnxpool.average_pool(x, 2, axes=1, dtype="int16").ravel().tolist() == [2, 2, -2, -2, 0, 0]
     assert onnxpool.global_average_pool(x, axes=1, keepdims=False, dtype="int16").tolist() == [2, 2, -2, -2, 0, 0]
@@ -282,7 +282,7 @@ def test_means_close_to_ties_of_floats(dtype: str) -> None:
 
 
 def test_the_default_is_float64() -> None:
-    """As in `numpy.mean`, also for lists, empty arrays, plans and their parts."""
+    """The default is float64, as in `numpy.mean`, also for lists, empty arrays, plans and their parts."""
     x = np.arange(24, dtype=np.uint8).reshape(4, 6)
     assert onnxpool.average_pool(x, 2, axes=0).dtype == np.float64
     assert onnxpool.average_pool([1, 2], 2, axes=0).tolist() == [1.5]

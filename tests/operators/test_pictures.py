@@ -123,7 +123,7 @@ def drawn_pools(draw: Any) -> tuple[str, dict[str, Any], tuple[int, ...]]:
 
 
 def ends(places: list[int]) -> list[int]:
-    """All places, or those at the ends if they are many."""
+    """All places, or only places at the ends if there are many."""
     return places if len(places) <= 16 else places[:8] + places[-7:]
 
 

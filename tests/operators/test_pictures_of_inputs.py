@@ -241,7 +241,7 @@ def test_regions_are_divided_as_the_oracle_does(operator: str) -> None:
 
 
 def test_elements_go_where_the_oracle_puts_them() -> None:
-    """The number in each position is that of the element that the oracle puts there; the windows are those of the
+    """The number in each position names the element that the oracle puts there, and windows are as in the
     pool."""
     found = 0
     for call, explanation in explained(UNPOOL):

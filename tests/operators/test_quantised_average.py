@@ -233,7 +233,7 @@ def test_nhwc_max_pool_is_max_pool(dtype):
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (0.05, 0.04), (1e-37, 1e-38), (1e-42, 1e-43), (5e34, 1e34), (1e36, 1.0),
                                     (1e-20, 1e-19), (0.3, 1e-30), (1e-30, 0.3)])
 def test_windows_of_every_width_and_scale_are_added_in_order(dtype, scales):
-    """Taps are added one by one, and quotients are those of true divisions, whatever the scales."""
+    """Taps are added one by one, and quotients equal true divisions, whatever the scales."""
     rng, info = np.random.default_rng(0), np.iinfo(dtype)
     x_scale, y_scale = np.array(scales, np.float32)
     x_zero, y_zero = (np.array(zero, dtype) for zero in (3, 5))

@@ -369,7 +369,7 @@ def test_overlapping_output():
 @pytest.mark.parametrize("seeds", PEER_SEEDS)
 @pytest.mark.parametrize("operator", REGIONS)
 def test_onnxruntime_agrees(operator, seeds):
-    """Values are those of onnxruntime on random regions, with exactly equal maxima, at every opset that it supports."""
+    """Values agree with onnxruntime's on random regions, at every opset that it supports. Maxima are exactly equal."""
     opsets, ran = set(), 0
     for seed in range(seeds):
         call = draw_call(SeededChoices(seed), (operator,))

@@ -321,7 +321,7 @@ def test_later_pairs_are_those_of_the_first_call(indexed):
 
 
 def test_wrong_pairs_are_refused_after_right_ones(indexed):
-    """Each of the two is checked, and nothing is written."""
+    """Both arrays of a pair are checked, and nothing is written."""
     plan, x, (y, indices) = indexed
     both = np.full(y.nbytes + indices.nbytes, 77, np.uint8)
     fixed = indices.copy()

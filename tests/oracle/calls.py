@@ -177,7 +177,7 @@ def tiled(plan, x, *further, out=None, num_threads=None):
 
 
 def draw_opset(choices, operator):
-    """An opset, with a preference for the first of each version; those of com.microsoft have only one."""
+    """An opset, preferably the first of a version. Operators of com.microsoft have only one opset."""
     if operator in (*QLINEAR, NHWC_MAX):
         return None
     first = FIRST_OPSETS.get(operator, 1)

@@ -100,7 +100,7 @@ def in_order(row, order):
 
 
 def axes_in_any_order(choices):
-    """Neither the order of axes, with that of attribute values, nor negative numbers change a bit of the result."""
+    """Permuting axes together with attribute values, or counting axes from the end, changes no bit of the result."""
     call = drawn(choices, tuple(FUNCTIONS_ALONG_AXES))
     rank, attributes = len(call.axes), dict(call.attributes)
     order = np.random.default_rng(choices.integer(0, 2**32 - 1)).permutation(rank).tolist()
@@ -178,7 +178,7 @@ def with_numbers_left_out(choices):
 
 
 def nothing_to_leave_out(choices):
-    """Without NaNs, skipping them changes no value, except those of windows entirely in padding."""
+    """Without NaNs, skipping them changes no value, except in windows entirely in padding."""
     call = whole(choices, drawn(choices, tuple(FUNCTIONS_ALONG_AXES)))
     y, skipped = (results(replace(call, skipna=skipna)) for skipna in (False, True))
     kept = skipped[0] == skipped[0]

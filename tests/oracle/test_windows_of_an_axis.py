@@ -1,4 +1,4 @@
-"""The windows of an axis are computed on demand: they equal those of plain loops, and none of them is stored."""
+"""The windows of an axis are computed on demand: they equal the windows of plain loops, and none is stored."""
 
 import tracemalloc
 from itertools import chain

@@ -48,7 +48,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def benchmarks_of(module: ModuleType) -> list[tuple[type, str]]:
-    """Each class with its benchmarks, as asv finds them."""
+    """Pairs of a class and a benchmark in it, as asv finds them."""
     return [(cls, name) for cls_name, cls in vars(module).items()
             if inspect.isclass(cls) and cls.__module__ == module.__name__ and not cls_name.startswith("_")
             for name in dir(cls) if name.startswith(KINDS)]
@@ -171,7 +171,7 @@ def test_the_race_writes_what_it_measured(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[str],
                                      monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random layers of the zoo have the dtype, a size within the limit and windows, and the worst are shown first."""
+    """Random layers of the zoo have the dtype and a size within the limit, and the worst are shown first."""
     rng = np.random.default_rng(1)
     for work in (chance.pool(rng, dtype) for _ in range(200)):
         assert np.prod(work.shape) <= zoo.MOST
@@ -189,7 +189,7 @@ def test_chance_makes_pools_that_run(dtype: str, capsys: pytest.CaptureFixture[s
 
 
 def test_cliffs_draws_pools_of_all_operators_and_dtypes() -> None:
-    """Every operator has a call of each of its dtypes, along both axes and along rows, which does the given work."""
+    """Every operator has calls of each of its dtypes, along both axes and along rows. The calls do the stated work."""
     for operator, (_, dtypes, _) in cliffs.OPERATORS.items():
         for dtype, layout, square in product(dtypes, ("first", "last"), (False, True)):
             case = cliffs.Case(operator, dtype, layout, 2, 5, 6, 3, 2, 1, 1, square)
@@ -238,7 +238,7 @@ def row(**rounds_of: list[float]) -> report.Row:
 
 
 def test_a_row_is_read_against_the_fastest_peer() -> None:
-    """The best round of each counts."""
+    """Each library's best round counts."""
     raced = row(onnxpool=[2.0, 1.0], torch=[3.0, 5.0], onednn=[4.0, 2.5])
     assert (raced.peer, raced.speedup, raced.share) == ("onednn", 2.5, 0.5)
     alone = row(onnxpool=[1.0])

@@ -56,7 +56,7 @@ def test_shared_numbers_are_defined_once(name):
 
 
 def test_the_table_of_dtypes_is_that_of_onnx():
-    """Numbers, bytes and limits of dtypes equal those in the packages that define them."""
+    """Numbers, bytes and limits of dtypes are the same as in the packages that define them."""
     ml_dtypes, onnx = pytest.importorskip("ml_dtypes"), pytest.importorskip("onnx")
     for name, dtype in dtypes.DTYPES.items():
         made = onnx.helper.tensor_dtype_to_np_dtype(dtype.onnx)

@@ -54,7 +54,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 def test_an_attribute_is_a_fact_and_a_text(copied: Path) -> None:
-    """With a row in the table of versions and a text, a new attribute is in signatures, classes and docstrings."""
+    """A row in the table of versions and a text put a new attribute into signatures, classes and docstrings."""
     changed(copied / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
             'since(19, {"dilations": PER_AXIS, "rounding": Choice("nearest", "down")}),')
     changed(copied / "tools/api_texts.toml", "\ncount_include_pad = ",

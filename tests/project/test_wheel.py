@@ -67,7 +67,7 @@ def run(*arguments, **environment):
 @pytest.mark.parametrize("channels", CHANNELS)
 @pytest.mark.parametrize(("kind", "dtype"), CASES)
 def test_windows_in_both_layouts(kind, dtype, channels):
-    """Maxima, means and norms equal those of plain loops."""
+    """Maxima, means and norms equal the results of plain loops."""
     function, _, reduce, attributes = FUNCTIONS[kind]
     tolerance = 2.0 ** -9 if dtype == np.float16 else 1e-6
     x = elements((2, channels, 9, 11), dtype)

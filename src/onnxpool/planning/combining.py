@@ -49,7 +49,7 @@ class Total:
         self.value: Array | None = None
         self.exact: Array | None = None  # where sums of integers are exact
         self.scale: Array | None = None  # the largest norm
-        self.valid: Array | None = None  # the number of elements, or for norms of shares, that are not NaN
+        self.valid: Array | None = None  # how many elements (for norms, shares) are not NaN
 
     def add(self, value: Array, taps: int) -> None:
         """Add the partial result of one share."""

@@ -28,7 +28,7 @@ cdef bint are_one(const Request* r, int axis, int other) noexcept nogil:
 
 
 cdef bint results_follow(const Request* r, int y_axis, const Dim* last) noexcept nogil:
-    """Whether the results along an axis follow those of a dimension."""
+    """Whether results along an axis and results along a dimension can be flattened into one dimension."""
     cdef int i
     for i in range(r.results):
         if r.y[i][y_axis] != last.size * r.y[i][last.y]:

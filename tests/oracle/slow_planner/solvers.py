@@ -282,7 +282,7 @@ def is_short(problem: Problem) -> bool:
 
 
 def short_work(problem: Problem) -> Work:
-    """The work of rows in registers: registers of a row for each tap of other axes; those of taps of a row; rows."""
+    """The work of rows in registers: registers of a row for each tap of other axes; registers of taps; rows."""
     last, width = problem.axes[-1], problem.register / problem.acc_bytes
     rows = width / (last.out or 1)  # for each register full of results
     return {"held": column_of(problem) * -(-places(last) // width) * rows,

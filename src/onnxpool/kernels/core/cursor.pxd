@@ -4,7 +4,7 @@ from .job cimport MOST_AXES, Tile, Window, window_at
 cdef struct Row:
     # A row of windows along the last axis: one window of each other axis.
     Window[MOST_AXES] window
-    Py_ssize_t x, y    # place 0 and window 0 of the last axis, from those of the item
+    Py_ssize_t x, y    # offsets of place 0 and window 0 of the last axis within the item
     double count       # the product of the divisors of other axes
     bint empty         # whether one of its windows has no tap inside
 

@@ -63,7 +63,7 @@ cdef struct RowTaps:
     # The taps of each value along the last axis. The first tap is at `first`, others are at a distance from it.
     Py_ssize_t values, n, first
     Py_ssize_t* distance
-    int64_t hop           # from the index of one tap to that of the next
+    int64_t hop           # the difference between the indices of two neighbouring taps
     Py_ssize_t kept       # if a line has been reduced to one tap: from its values to its places; else 0
 
 cdef struct Room:
