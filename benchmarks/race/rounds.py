@@ -1,4 +1,4 @@
-"""Measurement of times in rounds: one library after the other, until the best time of each is certain."""
+"""Measures times in rounds: one library after another, until the best time of each is certain."""
 
 import gc
 import time
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SLICE, PATIENCE = 0.005, 0.2  # seconds between looks at other threads, and maximum seconds of waiting for them
-SPLIT = 1 << 20  # bytes from which a copy is shared among threads
+SPLIT = 1 << 20  # minimum bytes of a copy that is shared among threads
 SURE = 0.03  # a best time that a second round confirms this closely is not an accident
 CLOSE = 0.15  # a closer result deserves more rounds
 HOPELESS = 5  # a peer this many times slower than the fastest is called once, if a call is longer than a round
@@ -57,7 +57,8 @@ def copying(count: int, threads: int) -> Timed:
 
 
 def at_once(called: Callable[..., object], arguments: Sequence[tuple[Any, ...]]) -> Timed:
-    """Calls in a thread for each tuple of arguments. Threads repeat their call, so no call waits for one to start."""
+    """Calls in several threads, one for each tuple of arguments. Threads repeat their call, so none waits for
+    another."""
     def burst(reps: int) -> float:
         ready = Barrier(len(arguments) + 1)
 
@@ -88,13 +89,13 @@ def settle() -> None:
 
 
 def sure(times: list[float]) -> bool:
-    """Whether a second round confirms the best one."""
+    """Whether a second round confirms the best round."""
     best = sorted(times)[:2]
     return len(best) == 2 and best[1] <= best[0] * (1 + SURE)
 
 
 def undecided(times: dict[str, list[float]]) -> list[str]:
-    """The libraries whose times still matter: ours, the copy and leading peers, if one is uncertain or it is close."""
+    """The entries whose times still matter, if any is uncertain or close: onnxpool, the copy and leading peers."""
     best = {name: min(rounds) for name, rounds in times.items()}
     peers = sorted(set(times) - {OURS, COPY}, key=best.__getitem__)
     close = [name for name in peers if abs(best[name] / best[OURS] - 1) < CLOSE]
@@ -103,7 +104,7 @@ def undecided(times: dict[str, list[float]]) -> list[str]:
 
 
 def race(entries: dict[str, Timed], pace: Pace) -> dict[str, list[float]]:
-    """Seconds per call of each, one number per round; every entry must have been called before."""
+    """The seconds per call of each entry, one number per round. Every entry must have been called before."""
     gc.collect()
     gc.disable()
     until = time.perf_counter() + pace.limit

@@ -95,7 +95,7 @@ def test_a_failing_export_leaves_nothing(tmp_path):
 
 
 def test_bad_folders_are_refused(tmp_path):
-    """A folder without a manifest, with another file as manifest, and with a changed file."""
+    """A folder is refused if it has no manifest, another file as manifest, or a changed file."""
     with pytest.raises(SuiteError, match=r"cannot read .*manifest\.json"):
         load(tmp_path)
     for text in ("[]", "garbage", "{}", '{"format": 1, "cases": [3]}'):

@@ -237,7 +237,7 @@ def command(tmp_path):
 
 
 def test_outcomes_of_commands(tmp_path, command):
-    """A program in any language reads files and writes files; what it does wrong is a result."""
+    """A program in any language reads and writes files. Whatever it does wrong becomes an outcome."""
     status, results = ran(tmp_path, *command({case: action for case, (action, _) in DONE_BY_PROGRAMS.items()}))
     assert {name: each["outcome"] for name, each in results.items()} == {
         case: outcome for case, (_, outcome) in DONE_BY_PROGRAMS.items()}
@@ -281,7 +281,7 @@ def test_bad_arguments(capsys, monkeypatch, arguments, message):
 
 
 def test_comparisons():
-    """NaN equals NaN; infinities, dtypes and shapes must be equal; others are compared with the tolerance."""
+    """NaN equals NaN. Infinities, dtypes and shapes must be equal. Other numbers are compared with the tolerance."""
     x = np.array([1, np.nan, np.inf, -np.inf], np.float32)
     assert comparison.difference(x, x, Tolerance()) == ""
     assert comparison.difference(x.astype(np.float64), x, Tolerance()) == "dtype float64, expected float32"

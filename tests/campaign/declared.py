@@ -18,7 +18,7 @@ from .figures import Figure, none
 
 QUICK, FULL = 400, 20_000
 SIZES = (1, 2, 3, 7, 224, 2**16 + 1, 2**20, 2**31, 2**40, 2**40 + 1, 2**62, 2**63 - 1)
-SECONDS = 2  # of processor time for a plan and everything about it
+SECONDS = 2  # maximum processor time for a plan and everything about it
 LETTERS = 16_000  # maximum letters of all texts about a plan, for each axis of the array
 SINGLE = ("AveragePool", "MaxPool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")  # one input, floats
 

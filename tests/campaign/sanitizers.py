@@ -61,7 +61,7 @@ def outcome_of(test: ElementTree.Element) -> str:
 
 
 def sanitized(sanitizer: str, tests: list[str]) -> tuple[dict[str, str], list[str], list[str]]:
-    """How each test ends with a sanitizer, and the sanitizer's reports; and reports that ended tests early."""
+    """How each test ends with a sanitizer, the sanitizer's reports, and the seeded faults that it reported first."""
     with tempfile.TemporaryDirectory() as folder:
         results, files = Path(folder) / "results.xml", Path(folder) / "reports"
         done = subprocess.run([".ci/sanitize", sanitizer, "-q", f"--junit-xml={results}", *tests], cwd=ROOT, text=True,

@@ -83,7 +83,7 @@ DATA: dict[str, Callable[[Any, Any], Any]] = {
     "all magnitudes": lambda rng, n: rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n),
     "zeros": lambda rng, n: np.zeros(n),
 }
-PLAIN_TAPS = 4  # of a plain window of two axes
+PLAIN_TAPS = 4  # taps of a plain window of two axes
 NORMS = ("LpPool", "GlobalLpPool")
 FLOATS, BYTES_ONLY = ("float16", "bfloat16", "float32", "float64"), ("int8", "uint8")
 WIDER = ("bool", "int16", "uint16", "int32", "uint32", "int64", "uint64")  # along named axes only

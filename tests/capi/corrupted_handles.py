@@ -146,7 +146,7 @@ def padded(values):
 
 
 def python_plan(fields):
-    """The plan of the same attributes, and the inputs after X; raises what the library raises."""
+    """The plan with the same attributes, and the inputs after X. Raises what the library raises."""
     made = described(fields)
     if made is None:
         raise onnxpool.PoolError("no operator")
@@ -197,7 +197,7 @@ def memory_orders(choices, shape, itemsize):
 
 
 def attempt(seed):
-    """Prepare and run one geometry; the fault of its outcome, the name of the outcome, and what was tried."""
+    """Prepare and run one geometry. Return what is wrong with the outcome, its name, and what was tried."""
     choices = SeededChoices(seed)
     call, fields, kinds = draw(choices)
     problem, ending = compare(choices, call, fields, kinds)

@@ -114,7 +114,7 @@ def test_the_header_says_the_same(tmp_path: Path) -> None:
 
 
 def test_the_page_lists_the_fields_in_their_order() -> None:
-    """The struct can therefore be declared from the page."""
+    """The page lists the fields in order, so that the struct can be declared from it."""
     page = (ROOT / "docs" / "c-api.md").read_text()
     rows = re.findall(r"^\| ([^|]*) \| `([^`]*)` \|", page.partition("\n| field | type |")[2], re.MULTILINE)
     fields = [(name, kind) for names, kind in rows for name in re.findall(r"`(\w+)`", names)]

@@ -542,7 +542,7 @@ y: MaxPool-22, float64 (1,1,4) -> (1,1,2)
 
 
 def test_models_without_pooling_or_sense(check, refused, tmp_path, capsys):
-    """A model without pooling nodes is fine; a missing, invalid or contradictory file is refused in one line."""
+    """A model without pooling nodes is fine. A missing, invalid or contradictory file is refused in one line."""
     assert check("""<ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1] x) => (float[1] y) { y = Relu (x) }""") == ([], OK)
     (tmp_path / "no.onnx").write_bytes(b"no model")

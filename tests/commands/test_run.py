@@ -263,7 +263,7 @@ def test_check_tells_what_optimisers_change(tmp_path, ramp, monkeypatch, capsys,
      [helper.make_tensor_sequence_value_info("y", FLOAT, None)], {})],
     ids=["strings", "sequence"])
 def test_check_compares_outputs_of_any_kind(tmp_path, ramp, capsys, nodes, outputs, domains):
-    """Strings, and sequences of arrays of different shapes."""
+    """`--check` compares strings, and sequences of arrays with different shapes."""
     imports = [helper.make_opsetid("", 19), *(helper.make_opsetid(*pair) for pair in domains.items())]
     graph = helper.make_graph(nodes, "g", [value("x", FLOAT, [1, 1, 4, 4])], outputs)
     onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), tmp_path / "m.onnx")
@@ -381,7 +381,7 @@ def test_times_are_those_of_warm_calls(tmp_path, ramp, run, monkeypatch):
 
 
 def test_the_median_of_warm_calls(monkeypatch):
-    """One slow call does not decide; there are at most as many calls as allowed, and at least one."""
+    """One slow call does not decide. There are at most as many calls as allowed, and at least one."""
     clock, lengths = [0.0], iter([9.0, 1.0, 1.5, 2.0, 3.0])
 
     def call():

@@ -83,7 +83,7 @@ def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
 
 
 def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
-    """--shape sets open sizes; it is refused for a given input, an unknown one, or one that cannot have that shape."""
+    """--shape sets open sizes. It is refused for a passed or unknown input, or if an input cannot have the shape."""
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=["N", 1, "H", "W"])])
 
     assert run(path, "--shape=x=2,1,3,5")[1]["nodes"][0]["input_shape"] == [2, 1, 3, 5]

@@ -109,7 +109,7 @@ def test_the_codes_give_equal_results(task: str) -> None:
 
 @pytest.mark.parametrize("task", CASES)
 def test_nan_reaches_each_window_that_has_it(task: str) -> None:
-    """Some packages agree; for the others, the positions of NaN are computed instead."""
+    """Some packages agree. For the others, the positions of NaN are computed instead."""
     for row, shape, k, name in CASES[task]:
         if name not in FLOATS or row.skips:
             continue
@@ -156,7 +156,7 @@ def test_means_whose_sum_overflows() -> None:
 
 
 def test_incomplete_blocks() -> None:
-    """`ceil_mode` uses only existing elements, as Pillow does; padding that counts equals scikit-image's zeros."""
+    """`ceil_mode` uses only existing elements, like Pillow. Padding that counts equals scikit-image's zeros."""
     x = -np.random.default_rng(0).random((7, 10)).astype(np.float32)
     filled = onnxpool.average_pool(x, 4, strides=4, pads=(0, 0, 1, 2), count_include_pad=1, axes=(0, 1))
     kept = onnxpool.average_pool(x, 4, strides=4, ceil_mode=1, axes=(0, 1))

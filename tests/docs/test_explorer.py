@@ -420,7 +420,7 @@ def test_every_row_has_a_condition() -> None:
 
 
 def test_the_page_has_the_colours_of_pictures() -> None:
-    """One table of colours, for light and dark pages."""
+    """The page and pictures take their colours from one table, for light and dark pages."""
     source = (FOLDER / "explorer.css").read_text(encoding="utf-8")
     names = {"paper": "paper", "ink": "ink", "line": "line", "soft": "unread", "accent": "first", "warn": "inner"}
     found = re.findall(r"--(\w+): (#\w{6})", source)

@@ -95,7 +95,7 @@ def test_lists_longer_than_any_array_has_axes_are_refused(attributes):
 @pytest.mark.parametrize("number", [10**5000, -10**5000, 10**300], ids=["beyond text", "negative", "long"])
 @pytest.mark.parametrize("name", ["kernel_shape", "strides", "pads", "ceil_mode", "p", "opset"])
 def test_numbers_of_any_length_are_refused(name, number):
-    """This includes numbers that Python refuses to print; messages have a bounded length."""
+    """Numbers of any length are refused, even if Python refuses to print them. Messages have a bounded length."""
     with pytest.raises(PoolError, match=name) as caught:
         onnxpool.LpPool(**{"kernel_shape": 2, name: number})
     assert len(str(caught.value)) < 500
@@ -186,7 +186,7 @@ def test_the_way_out_is_right_for_tensors_of_torch(make):
 
 
 def test_a_conjugate_is_resolved():
-    """The numbers are then complex, which no operator accepts; but the advice on how to read them is right."""
+    """The numbers are then complex, which no operator accepts, but the advice on how to read them is right."""
     torch = pytest.importorskip("torch")
     x = torch.complex(torch.ones(1, 1, 4), torch.ones(1, 1, 4)).conj()
     way = ways(lambda x: onnxpool.max_pool(x, 2), x)

@@ -239,7 +239,7 @@ def test_models_obey_limits(operator):
 
 
 def test_a_node_is_judged_before_it_is_split():
-    """Sessions split a call among threads; the limit is on the whole."""
+    """Sessions split a call among threads, but limits apply to the whole call."""
     x = np.ones((4, 64, 64, 32), np.float32)
     plan = onnxpool.MaxPool(kernel_shape=3, channels_last=True).plan(x.shape, x.dtype)
     node = nodes.Node(plan.operator, [x.dtype], False, False)

@@ -209,7 +209,7 @@ def difference(case: Case, y: Array, indices: Array | None, truth: Array, places
     magnitudes = np.abs(np.where(valid, case.x, 0).astype(np.float64)).mean(pooled, keepdims=case.keepdims)
     magnitudes = magnitudes / np.maximum(valid.mean(pooled, keepdims=case.keepdims), 1 / case.x.size)
     unit = float(ml_dtypes.finfo(y.dtype if y.dtype in FLOATS else np.float64).eps)
-    with np.errstate(invalid="ignore"):  # from infinities
+    with np.errstate(invalid="ignore"):  # infinities may give NaN
         near = np.abs(y.astype(np.float64) - truth.astype(np.float64)) <= 32 * unit * np.maximum(
             magnitudes, np.abs(truth.astype(np.float64)))
     same = (y == truth) | ((y != y) & (truth != truth))

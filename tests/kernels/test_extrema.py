@@ -65,7 +65,7 @@ def extreme(name, x, axis=None):
 
 @pytest.mark.parametrize("dtype", cases_axes.ANY, ids=str)
 def test_rows_of_every_length(dtype):
-    """One axis of each length up to four registers, in windows of some sizes, and reduced whole."""
+    """An axis of each length up to four registers is pooled in windows of some sizes, and as a whole."""
     rng = np.random.default_rng(dtype.itemsize)
     for size in range(1, 4 * 64 // dtype.itemsize + 3):
         x = cases_axes.elements(rng, (3, size), dtype)
@@ -86,7 +86,7 @@ def test_rows_of_every_length(dtype):
 @pytest.mark.parametrize("name", ["max", "min"])
 @pytest.mark.parametrize("dtype", cases_axes.FLOATS, ids=str)
 def test_any_nan_counts(dtype, name):
-    """NaNs of either sign, quiet or not, at every place of a window; the result has the bits of one of them."""
+    """NaNs of either sign, quiet or not, count at every place of a window. The result has the bits of one of them."""
     bits = np.dtype(f"u{dtype.itemsize}")
     infinity = int(np.array(np.inf, dtype).view(bits))
     sign = 1 << 8 * dtype.itemsize - 1

@@ -77,7 +77,7 @@ def test_last_image_and_channel(marked, shape, channels_last):
 @pytest.mark.parametrize("operator", ["MaxRoiPool", "RoiAlign"])
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_regions_of_a_far_image(operator, channels_last):
-    """Regions of an image that 2^31 elements precede."""
+    """Regions are found in an image that 2^31 elements precede."""
     x = fresh(laid((2049, 1, 1024, 1024), channels_last), np.float16)
     x[2048].reshape(1024, 1024)[-2:, -2:] = [[1, 2], [3, 4]]
     if operator == "MaxRoiPool":

@@ -39,7 +39,7 @@ def test_a_last_tile_of_few_windows() -> None:
 @pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64"])
 def test_windows_that_lie_mostly_in_padding(dtype: str) -> None:
-    """Random strides and pads, for tiles of every number of windows."""
+    """Scratch memory suffices for random strides and pads, in tiles of every number of windows."""
     rng = np.random.default_rng(3)
     for _ in range(150):
         size, channels = int(rng.choice([100, 5_000, 300_000])), int(rng.choice([1, 3, 16]))

@@ -87,7 +87,7 @@ def test_arrays_that_are_cut_into_strips(mode: str, shape: tuple[int, ...], size
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("mode", MODES)
 def test_windows_longer_than_the_array(name: str, mode: str) -> None:
-    """Axes of one element, and windows of many periods."""
+    """Windows may be longer than the array: axes may have one element, and windows span many periods."""
     for shape, size in (((1,), 7), ((2,), 9), ((3,), 40), ((1, 4), 11), ((2, 3), (30, 2))):
         if name.endswith("1d") and isinstance(size, tuple):
             continue
@@ -178,7 +178,7 @@ def test_truncated_means_of_large_integers_are_exact() -> None:
 @pytest.mark.parametrize("bits", [0, 7, 30, 48, 50, 51, 52, 62, 64])
 @pytest.mark.parametrize("truncate", [False, True])
 def test_means_of_integers_are_exact(dtype: str, bits: int, truncate: bool) -> None:
-    """Whatever their magnitude: below and beyond what float64 represents, in one array as well."""
+    """Means are exact for any magnitude, below and beyond what float64 represents, even within one array."""
     low, high = (0, 1) if dtype == "bool" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     for shape, size, few, seed in (((40,), 3, 0.0, 0), ((40,), 7, 0.1, 1), ((9, 70), (2, 3), 0.01, 0),
                                    ((40, 30), 2, 0.002, 5)):
@@ -208,7 +208,7 @@ def test_means_of_integers_as_others() -> None:
 
 
 def test_means_of_bool_are_rounded() -> None:
-    """More than half of a window has to be True; with `truncate`, all of it."""
+    """More than half of a window has to be True. With `truncate`, the whole window has to be."""
     x = np.array([0, 1, 1, 0, 0, 1, 1, 1, 1], bool)
     assert ndimage.uniform_filter(x, 3).tolist() == [False, True, True, False, False, True, True, True, True]
     assert ndimage.uniform_filter(x, 3, truncate=True).tolist() == scipy.uniform_filter(x, 3).tolist()
@@ -245,7 +245,7 @@ def test_nans_that_are_left_out(mode: str, shape: tuple[int, ...], size: Any) ->
 
 
 def test_dates() -> None:
-    """Extrema of dates, with NaT as NaN."""
+    """Extrema of dates treat NaT as NaN."""
     x = np.array(["2020-01-03", "NaT", "2020-01-01", "2020-01-02", "2020-01-05"], "M8[D]")
     assert ndimage.maximum_filter(x, 3, skipna=True).tolist()[0] == x[0].item()
     assert np.isnat(ndimage.minimum_filter(x, 3)).tolist() == [True, True, True, False, False]
@@ -277,7 +277,7 @@ def test_constants_of_float_results(dtype: Any, output: Any) -> None:
 
 
 def test_constants_that_are_no_elements() -> None:
-    """Extrema of integers truncate them, as SciPy does; what cannot be a result may lie beyond the range."""
+    """Extrema of integers truncate constants, like SciPy. Constants that cannot be results may lie beyond the range."""
     x = rng.integers(0, 9, (6, 7)).astype(np.uint8)
     for cval in (2.7, -1.0, -np.inf, 255.9, 0.5):
         assert np.array_equal(*both("maximum_filter", x, 3, mode="constant", cval=cval))
@@ -289,7 +289,7 @@ def test_constants_that_are_no_elements() -> None:
 
 
 def test_arguments_can_be_sequences_of_any_kind() -> None:
-    """Lists, arrays and tuples; each axis has its own mode."""
+    """Arguments can be lists, arrays and tuples, and each axis has its own mode."""
     x = rng.standard_normal((7, 9, 5)).astype(np.float32)
     for given in ({"size": [3, 5], "axes": [0, 2], "mode": ["wrap", "mirror"], "origin": [1, -2]},
                   {"size": np.array([3, 5]), "axes": np.array([2, 1]), "origin": np.array([0, 1])},

@@ -54,7 +54,7 @@ def agree(first, second, pool, scale, exact):
 
 
 def check(seed, path, counts):
-    """Fix a random model; compare its results before and after on onnxpool, and on onnxruntime if it should agree."""
+    """Fix a random model. Compare its results before and after on onnxpool, and on onnxruntime if it should agree."""
     model = fixable.draw(seed)
     content = model.proto.SerializeToString()
     path.write_bytes(content)
@@ -84,7 +84,8 @@ def check(seed, path, counts):
 @pytest.mark.parametrize("seeds", [range(300), pytest.param(range(300, 5300), marks=pytest.mark.slow)],
                          ids=["300", "5000"])
 def test_random_models(tmp_path, seeds):
-    """Maxima and quantised results keep their bits, means and norms their bounds; onnxruntime agrees once it should."""
+    """Maxima and quantised results keep their bits, and means and norms their bounds. onnxruntime agrees if it
+    should."""
     counts = Counter()
     for seed in seeds:
         check(seed, tmp_path / "m.onnx", counts)

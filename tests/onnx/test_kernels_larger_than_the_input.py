@@ -68,7 +68,7 @@ class Pool(NamedTuple):
 
 
 def pools() -> list[Pool]:
-    """The family: excess below, at and above strides; with pads, dilations and VALID; every version."""
+    """All pools of the family: excess below, at and above strides; pads, dilations and VALID; every version."""
     made = []
     for (operator, version, known), stride, factor in itertools.product(VERSIONS, (1, 2, 3, 7), range(7)):
         excess = max(1, stride * factor // 2 + factor % 2)

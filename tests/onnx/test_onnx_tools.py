@@ -135,7 +135,7 @@ def test_bodies_and_functions(registered):
 
 
 def test_without_registration(needs_named_version):
-    """onnxscript itself folds with the reference, and neither Indices nor com.microsoft."""
+    """Without registration, onnxscript folds with the reference, but folds neither Indices nor com.microsoft nodes."""
     needs_named_version("onnx")
     after = folded("""
         <ir_version: 10, opset_import: ["" : 21]>

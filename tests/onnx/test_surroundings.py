@@ -150,7 +150,7 @@ def test_openvino_pads_with_zero_instead_of_the_zero_point():
 
 
 def test_bodies_have_surroundings_of_their_own():
-    """A Pad in a branch of an If is found there; one that a branch reads from outside is not a node of the branch."""
+    """A Pad in a branch of an If is found there. A Pad that a branch reads from outside is not a node of the branch."""
     pads = helper.make_tensor("p", onnx.TensorProto.INT64, [6], [0, 0, 1, 0, 0, 1])
     pad, pool = helper.make_node("Pad", ["x", "p"], ["z"]), helper.make_node("MaxPool", ["z"], ["b"], **KERNEL)
     output = [helper.make_tensor_value_info("b", onnx.TensorProto.FLOAT, None)]

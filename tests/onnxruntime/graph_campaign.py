@@ -108,7 +108,7 @@ def close(a: NDArray[Any], b: NDArray[Any], half: bool) -> bool:
 
 
 def agree(a: Answer, b: Answer, half: bool) -> bool:
-    """Whether two answers agree; any two errors do."""
+    """Whether two answers agree. Any two errors agree."""
     if a.outputs is None or b.outputs is None:
         return a.outputs is b.outputs
     return all(close(*pair, half) for pair in zip(a.outputs, b.outputs, strict=True))

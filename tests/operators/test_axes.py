@@ -36,7 +36,7 @@ def check(seed: int) -> None:
 
 @pytest.mark.smoke
 def test_results_are_those_of_arrays_in_order() -> None:
-    """Bit by bit for windows, and within rounding for sums of whole axes, whatever the memory, dtype and result."""
+    """Results of windows have the same bits, and sums of whole axes agree within rounding, in any memory and dtype."""
     for seed in range(300):
         check(seed)
 
@@ -49,7 +49,7 @@ def test_many_results_are_those_of_arrays_in_order() -> None:
 
 
 def test_an_image_is_pooled_without_its_colours() -> None:
-    """The two kinds of images: with and without a colour axis."""
+    """Images are pooled with and without a colour axis."""
     assert np.array_equal(onnxpool.max_pool(RGB, 2, strides=2, axes=(0, 1)), RGB.reshape(4, 2, 5, 2, 3).max((1, 3)))
     assert np.array_equal(onnxpool.max_pool(GREY, 2, strides=2, axes=(0, 1)), GREY.reshape(4, 2, 5, 2).max((1, 3)))
     assert onnxpool.global_average_pool(RGB, axes=(0, 1), keepdims=False).tolist() == [118.5, 119.5, 120.5]
@@ -161,7 +161,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, tuple[Any, ...]]] = {
 
 
 def test_errors_about_dtypes_list_those_of_calls_with_axes() -> None:
-    """This includes integers, where their maxima are supported."""
+    """Errors about dtypes list what calls with axes accept, including integers where maxima of integers are
+    supported."""
     for call, own in ((lambda: onnxpool.max_pool(RGB.astype(complex), 2, axes=0), True),
                       (lambda: onnxpool.global_max_pool(RGB.astype(object), axes=0), True),
                       (lambda: onnxpool.lp_pool(RGB.astype(np.int64), 2, axes=0), False)):
@@ -180,7 +181,7 @@ def test_refused(name: str) -> None:
 
 
 def test_a_wrong_layout_of_colours_gets_a_hint() -> None:
-    """An image with colours is a legal ONNX array whose colours are pooled; the explanation says so."""
+    """An image with colours is a legal ONNX array, but its colours are pooled. The explanation says so."""
     hint = "axes=(0, 1)"
     assert hint in onnxpool.MaxPool(kernel_shape=2).plan(RGB.shape, "float32").explain()
     assert hint not in onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4), "float32").explain()

@@ -161,7 +161,7 @@ def test_quantised_input_must_be_8_bits(dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", QUANTISED)
 def test_quantised_shapes(dtype: Any) -> None:
-    """No images or no channels give an empty result; an empty spatial axis or a missing channel axis is refused."""
+    """No images or no channels give an empty result. An empty spatial axis or a missing channel axis is refused."""
     assert pooled(dtype, x=np.zeros((0, 2, 3, 3), dtype)).shape == (0, 2, 1, 1)
     assert pooled(dtype, x=np.zeros((2, 0, 3, 3), dtype), last=True).shape == (2, 1, 1, 0)
     for last in (False, True):

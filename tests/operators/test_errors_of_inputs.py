@@ -38,7 +38,7 @@ def needed(operator: str) -> int:
 
 @pytest.mark.parametrize(("operator", "rank"), [(name, rank) for name in OPERATORS for rank in range(needed(name))])
 def test_too_few_axes_are_refused(operator: str, rank: int) -> None:
-    """Windows need a spatial axis, whole pools batch and channels, regions two spatial axes; errors name the rank."""
+    """Windows need a spatial axis, whole pools batch and channels, regions two spatial axes. Errors name the rank."""
     attributes = {"kernel_shape": 2, "strides": 1} if operator in SLIDING else {}
     for op in both_layouts(operator, **attributes).values():
         with pytest.raises(PoolError) as caught:

@@ -222,13 +222,13 @@ def test_places_of_a_plane_beyond_32_bits(sizes, dtype, channels_last):
 @pytest.mark.parametrize("make", [lambda: onnxpool.MaxPool(kernel_shape=2, opset=1, return_indices=True),
                                   lambda: pooled(np.ones((1, 1, 4), np.float32), kernel_shape=2, opset=7)])  # fmt: skip
 def test_version_1_has_no_indices(make):
-    """MaxPool-1 has one output; the error says so, and names the version that has two."""
+    """MaxPool-1 has one output. The error says so, and names the version that has two."""
     with pytest.raises(onnxpool.PoolError, match="MaxPool-8"):
         make()
 
 
 def test_pair_of_outputs():
-    """Both outputs can be passed, including as views and in the memory of x; anything but a pair is refused."""
+    """Both outputs can be passed, including as views and in the memory of x. Anything but a pair is refused."""
     x = np.random.default_rng(5).standard_normal((2, 3, 8, 8))
     y, indices = pooled(x, kernel_shape=2)
     memory = x.copy()

@@ -152,7 +152,8 @@ def test_combined_means_stay_in_range(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int32"])
 def test_large_windows_by_every_route(dtype: str) -> None:
-    """Windows of many taps, some of which share most of them, in images and stacks; sums by NumPy."""
+    """Windows of many taps, of which some windows share most, equal NumPy's sums in images and stacks, on every
+    route."""
     rng = np.random.default_rng(4)
     for _ in range(150):
         shape = tuple(int(size) for size in rng.choice([1, 3, 5, 21, 40, 70], int(rng.integers(1, 4))))

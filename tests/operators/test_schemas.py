@@ -155,7 +155,7 @@ def test_the_table_is_a_copy() -> None:
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_attributes_are_taken_or_refused_as_their_version_says(operator: str) -> None:
-    """An attribute works from the version that introduced it; before that, the error names this version."""
+    """An attribute works from the version that introduced it. Before that, the error names this version."""
     for opset in opsets_of(operator):
         version = since(operator, opset)
         arrays = inputs(operator, shape=SHAPE)
@@ -188,7 +188,7 @@ def test_p_has_the_type_of_its_version(operator: str, opset: int) -> None:
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_dtypes_are_taken_or_refused_as_their_version_says(operator: str) -> None:
-    """A dtype works from the version that introduced it; before that, the error names this version."""
+    """A dtype works from the version that introduced it. Before that, the error names this version."""
     for opset in opsets_of(operator):
         version = since(operator, opset)
         for dtype in DTYPES:
@@ -208,7 +208,7 @@ def test_dtypes_are_taken_or_refused_as_their_version_says(operator: str) -> Non
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_opset_means_the_newest_version_that_is_not_newer(operator: str) -> None:
-    """An opset between two versions means the older one; no opset means the newest one."""
+    """An opset between two versions means the older one. No opset means the newest version."""
     for opset in (None, *opsets_of(operator)):
         version = VERSIONS[operator][-1] if opset is None else since(operator, opset)
         with pytest.raises(onnxpool.PoolTypeError, match=rf"^{operator}-{version}: "):

@@ -47,7 +47,7 @@ SHIFT = 16  # makes all small integers positive
 
 
 def results(call):
-    """All results of a call, channels first; a call that is refused is left out."""
+    """All results of a call, channels first. A call that is refused is skipped."""
     try:
         y = call.run(onnxpool)
     except (onnxpool.PoolError, onnxpool.PoolTypeError) as reason:
@@ -147,7 +147,7 @@ def memory(choices):
 
 
 def layout(choices):
-    """A call on the transposed array returns the transposed result; global sums do so on small integers."""
+    """A call on the transposed array returns the transposed result. For global sums, this holds on small integers."""
     call = drawn(choices, tuple(name for name in FUNCTIONS if name != NHWC_MAX))
     call = call if call.operator in (*SLIDING, UNPOOL, *REGIONS) else whole(choices, call)
     other = not call.channels_last
@@ -184,7 +184,7 @@ def batch(choices):
 
 
 def channels(choices):
-    """Permuting the channels permutes the result, bit for bit; for global pools in one kind of memory."""
+    """Permuting the channels permutes the result, bit for bit. For global pools, this holds in one kind of memory."""
     call = drawn(choices, tuple(name for name in FUNCTIONS if name != UNPOOL))
     if call.operator.startswith("Global"):
         call = replace(call, x=np.ascontiguousarray(call.x), memory="C")

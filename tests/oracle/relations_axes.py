@@ -25,7 +25,7 @@ MOST_SECONDS = 0.002  # maximum time of a measurement
 
 
 def results(call):
-    """All results of a call; a call that is refused is left out."""
+    """All results of a call. A call that is refused is skipped."""
     try:
         y = call.run(onnxpool)
     except (onnxpool.PoolError, onnxpool.PoolTypeError) as reason:

@@ -104,7 +104,8 @@ def command_of(compiler: str) -> list[str]:
 @pytest.mark.parametrize("name", ["gcc", "clang", "gcc for Windows",
                                   pytest.param("clang for Windows", marks=pytest.mark.slow)])
 def test_headers_give_no_warning(name: str, level: str) -> None:
-    """Each header of the core, for a unit of each reduction, with the instructions of each level."""
+    """Each header of the core compiles without a warning, for a unit of each reduction, with each level's
+    instructions."""
     compiler = command_of(name)
     options = [f"-march={level}", *STRICT]
     if warnings(compiler, "int main(void) { return 0; }\n", *options):

@@ -2,4 +2,4 @@
 
 
 class SuiteError(ValueError):
-    """Something that a user gave cannot be used; the text says what, and how to correct it."""
+    """Something that a user passed cannot be used. The text says what, and how to correct it."""

@@ -227,7 +227,7 @@ def means(plane, windows, counts, form):
 
 
 def norms(plane, windows, p, form):
-    """(sum |x|**p) ** (1/p) of each window; for p = inf the largest |x|; 0 if the window is empty."""
+    """(sum |x|**p) ** (1/p) of each window. For p = inf, this is the largest |x|; for an empty window, it is 0."""
     with decimal.localcontext(DECIMALS) as context:
         exponent = context.create_decimal(p)
         sizes = [context.create_decimal(form.units(abs(v))) if math.isfinite(v) else None for v in plane]

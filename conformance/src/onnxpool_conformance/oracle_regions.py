@@ -53,7 +53,7 @@ def check_finite(rois):
 
 
 def scaled(corners, scale, limit):
-    """Corners times the scale; refuses corners and sides that are not below the limit."""
+    """Corners times the scale. Corners and sides that are not below the limit are refused."""
     with np.errstate(over="ignore", invalid="ignore"):
         left, top, right, bottom = places = corners * scale
         if not all(abs(place) < limit for place in (*places, right - left, bottom - top)):

@@ -616,7 +616,7 @@ cdef class Shapes:
     """
     cdef Py_ssize_t serial_bytes
     cdef object team, has_learned, has_limits
-    cdef list templates              # by dtype and number of axes
+    cdef list templates              # a template for each dtype and number of axes
     cdef list pools                  # a hash table in which a new pool replaces the old one at its place
     cdef Py_ssize_t generation
 

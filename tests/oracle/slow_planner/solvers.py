@@ -302,7 +302,7 @@ def is_disjoint(problem: Problem) -> bool:
 
 
 def disjoint_work(problem: Problem) -> Work:
-    """The work of groups of windows: registers that are loaded, and split or picked from; groups."""
+    """The work of groups of windows: registers that are loaded; registers that are split or picked from; groups."""
     last, lanes, width = problem.axes[-1], problem.lanes, problem.register // problem.acc_bytes
     groups = width / (width // lanes * lanes)  # for each register full of results
     return {"loads": last.stride * column_of(problem) * groups,

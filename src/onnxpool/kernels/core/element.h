@@ -22,7 +22,7 @@
 #include "job.h"
 #include "powers.h"
 
-#if defined(REDUCTION_long_quantised_mean) /* for more taps than 32 bits can hold */
+#if defined(REDUCTION_long_quantised_mean) /* for sums that do not fit into 32 bits */
 #define REDUCTION_quantised_mean
 #endif
 #if defined(REDUCTION_extremum)

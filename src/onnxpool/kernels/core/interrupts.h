@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #endif
 
-#ifdef _WIN32 /* which has no fork */
+#ifdef _WIN32 /* Windows has no fork */
 #define getpid() 0
 typedef jmp_buf Escape;
 #define set_escape(escape) setjmp(escape)
@@ -37,7 +37,7 @@ typedef sigjmp_buf Escape;
 typedef struct {
     int64_t due; /* nanoseconds; 0 before the first task */
     int raised;
-    Escape *escape; /* from a parallel region that is running; otherwise NULL */
+    Escape *escape; /* the way out of a running parallel region; otherwise NULL */
 } Interrupts;
 
 enum { INTERVAL = 50000000 };

@@ -197,7 +197,7 @@ typedef struct {
     double p;                                  /* order of the norm, or its negative if NaNs are skipped */
     int divides;                               /* whether totals are divided, as in means */
     double low, high;                          /* the safe range of totals */
-    Order order;                               /* of extrema */
+    Order order;                               /* the order by which extrema compare */
     uint64_t most;                             /* the bits of the largest magnitude, if extrema have indices */
     uint64_t counted, left_out;                /* what numbers and NaNs add to the count of a mean, as bits of a float */
     int is_other;                              /* whether int16 stands for uint16, or float16 for bfloat16 */

@@ -65,7 +65,7 @@ COLD void picks_of(picks_t *picks, const uint8_t *from) {
     for (int i = 0; i < WIDTH; i++) {
         const int size = sizeof(acc_t), byte = from[i / size] * size + i % size;
         for (int half = 0; half < 4; half++)
-            halves[half][i] = byte / 16 == half ? (uint8_t)(byte % 16) : 0x80; /* which becomes 0 */
+            halves[half][i] = byte / 16 == half ? (uint8_t)(byte % 16) : 0x80; /* becomes 0 */
         lanes[i / 4] = byte % WIDTH / 4;
         is_second[i] = byte < WIDTH ? 0 : 0xff;
     }

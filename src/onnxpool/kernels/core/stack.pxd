@@ -24,7 +24,7 @@ from .parts cimport graft
 
 cdef struct Stack:
     Py_ssize_t rows    # number of rows so far; each bit that is set has a finished part
-    Py_ssize_t values  # of a row
+    Py_ssize_t values  # number of values of a row
     Py_ssize_t pitch   # values from part to part
     acc_t* parts
 

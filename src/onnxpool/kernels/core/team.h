@@ -29,7 +29,7 @@ enum {
 typedef struct {
     int threads;    /* 0 stands for any number, as before the first wait */
     int64_t until;  /* end of the pause, at which the ceiling begins to rise */
-    int64_t length; /* of the pause */
+    int64_t length; /* length of the pause */
 } Ceiling;
 
 /* If other processes are busy, a worker may have to wait several milliseconds for a core, and the calling thread waits

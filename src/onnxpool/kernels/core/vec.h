@@ -373,7 +373,7 @@ INLINE float_v quiet_to_bfloat16(float_v x) {
     const uint32_v bits = (uint32_v)x;
     return (float_v)QUIET_TO_BFLOAT16(uint32_v, bits);
 }
-INLINE uint32_v round_to_bfloat16(float_v x) { /* in the upper half of each lane */
+INLINE uint32_v round_to_bfloat16(float_v x) { /* the result is the upper half of each lane */
     const uint32_v bits = (uint32_v)x;
     return ROUND_TO_BFLOAT16(uint32_v, bits);
 }
@@ -439,7 +439,7 @@ INLINE quarter_words_v narrow_double_to_either(double_v x, int is_bfloat16) {
     return is_bfloat16 ? narrow_double_to_bfloat16(x) : narrow_double_to_float16(x);
 }
 
-INLINE half_uint8_v narrow_words(uint16_v v) { /* of at most 255 */
+INLINE half_uint8_v narrow_words(uint16_v v) { /* words are at most 255 */
 #if defined(__AVX512BW__)
     return (half_uint8_v)_mm512_cvtepi16_epi8((__m512i)v);
 #elif defined(__AVX2__)
