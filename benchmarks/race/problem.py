@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, name: str, call: Call, layout: str) -> "Problem":
-        """The answer, after a call of onnxpool."""
+        """The problem of a call that onnxpool has already run."""
         answer = call.out[0] if isinstance(call.out, tuple) else call.out
         return cls(WORKLOADS[name], call.inputs, answer, layout, call.threads)
 

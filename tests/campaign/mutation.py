@@ -66,11 +66,11 @@ class Unread(ast.NodeTransformer):
         return ast.arg(node.arg)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """The same."""
+        """Remove the type of a variable."""
         return ast.Assign([node.target], self.visit(node.value)) if node.value else ast.Pass()
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        """The same."""
+        """Remove the types of a function."""
         self.generic_visit(node)
         node.returns = None
         return node

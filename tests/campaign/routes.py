@@ -95,7 +95,7 @@ def draw_windows(rng: Any) -> Drawn:
     shape, given = drawers[rng.integers(len(drawers))](rng)
     known = dtype in floats or (dtype.kind in "iu" and dtype.itemsize == 1)
     x = values(rng, shape, dtype, odd=bool(rng.integers(2))) if known else elements(rng, shape, dtype)
-    if dtype in floats and rng.random() < 0.3:  # places beyond the elements may hold larger numbers than these
+    if dtype in floats and rng.random() < 0.3:  # then identities and padding may exceed all elements
         x = -np.abs(x)
     if name == "AveragePool" and dtype in floats and rng.random() < 0.3:  # sums leave the range of most dtypes
         with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""The same bits with every instruction set and whatever memory contained before, on random calls of every operator.
+"""Random calls of every operator give the same bits with every instruction set, whatever memory contained before.
 
 Run as a program, this file prints a digest of all results for each operator.
 """

@@ -67,7 +67,7 @@ def torch_pad(pads: tuple[int, ...] = (1, 2, 3, 4)) -> list[onnx.NodeProto]:
 
 
 def torch_pad_of_computed_length() -> list[onnx.NodeProto]:
-    """The same, where the number of zeros is computed from the ranks, as older releases do."""
+    """F.pad as older releases write it, where the number of zeros is computed from the ranks."""
     return [
         const("rank", 4), const("two", 2), node("Mul", ["rank", "two"], ["both"]), const("given", [1, 2, 3, 4]),
         node("Shape", ["given"], ["length"]), const("zero", 0), node("Gather", ["length", "zero"], ["n"], axis=0),

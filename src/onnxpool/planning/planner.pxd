@@ -74,7 +74,7 @@ cdef struct Dim:
 cdef struct Form:
     # x[groups, item, axes, lane].
     Dim[MOST_AXES] groups, dims
-    Axis[MOST_AXES] axes             # the windows along each of `dims`, at least one of which exists
+    Axis[MOST_AXES] axes             # the windows along each of `dims`, which are at least one
     int outer, rank
     Dim item, lane                   # lanes fill vectors; a single lane if loops read rows of the last axis instead
     bint apart                       # whether lanes have a larger stride than the last axis, and must be copied

@@ -26,7 +26,7 @@ cdef inline void start_fetches(Fetches* f) noexcept nogil:
 
 
 cdef inline void fetch_part(Fetches* f, const elem_t* x, Py_ssize_t block) noexcept nogil:
-    """Prefetch as many elements of a later window as a block of this width reads."""
+    """Prefetch the elements of a later window for a block of this width."""
     cdef Py_ssize_t _
     for _ in range(f.n):
         fetch(x + f.offset[f.tap] + f.lane + f.ahead, block * sizeof(elem_t))

@@ -1,4 +1,4 @@
-"""Windows of many adjacent taps, each of which is reduced to one value in registers.
+"""Reduces windows of many adjacent taps, each to one value in registers.
 
 Sums are aligned binary trees. A leaf of LANES registers is joined to one register, whose lanes are the totals of
 neighbouring places. Places before and after the taps are identities. The largest tap is found in any order. Only if it

@@ -628,7 +628,7 @@ cdef void merge_axes(const Tile* tile, Layout* layout) noexcept nogil:
 
 cdef void pool_items(const Tile* tile, Layout* layout, Columns* c, Along* along, const elem_t* x,
                      elem_t* y) noexcept nogil:
-    """Pool an item, or as many small ones as fit."""
+    """Pool one item, or as many small items as fit."""
     cdef int last = tile.rank - 1, a
     cdef Py_ssize_t k, loaded, finished
     cdef acc_t* block = <acc_t*> tile.scratch

@@ -267,7 +267,7 @@ cdef inline void slide_border(Slide* s, Py_ssize_t place, bint first, const elem
 
 
 cdef void slide_row(Slide* s, const elem_t* x, elem_t* y, double outer_count) noexcept nogil:
-    """Pool a row of windows, of which `taps` and `lines` of each column are inside."""
+    """Pool a row of windows. `taps` and `lines` of each column are inside the array."""
     cdef Py_ssize_t at = s.begin, place
     cdef int i, t, k
     cdef bint first

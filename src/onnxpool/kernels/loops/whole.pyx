@@ -523,7 +523,7 @@ cdef void empty_basket(const Tile* tile, const Tree* tree, elem_t* y, Py_ssize_t
 
 
 cdef void sum_lines(const Tile* tile, Tree* tree) noexcept nogil:
-    """Pool items, each of which is a line of bytes of a single lane."""
+    """Pool items of bytes. Each item is a single line with a single lane."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, k, n
     while item < tile.items:
         n = min(tree.held, tile.items - item)
@@ -534,7 +534,7 @@ cdef void sum_lines(const Tile* tile, Tree* tree) noexcept nogil:
 
 
 cdef void reduce_items(const Tile* tile, Tree* tree, Py_ssize_t item, Py_ssize_t n) noexcept nogil:
-    """Reduce n items, each of which is a single line of few lanes, to a row of the basket each."""
+    """Reduce n items, which are single lines of few lanes, to one row of the basket each."""
     cdef Py_ssize_t places = tile.axis[0].size, rows = places // tree.group, rest = places % tree.group * tile.lanes
     cdef const elem_t* x = <const elem_t*> tile.x + item * tile.x_item
     if PART == <Py_ssize_t> LANES:
@@ -544,7 +544,7 @@ cdef void reduce_items(const Tile* tile, Tree* tree, Py_ssize_t item, Py_ssize_t
 
 
 cdef void pool_lines(const Tile* tile, Tree* tree) noexcept nogil:
-    """Pool items, each of which is a single line of few lanes."""
+    """Pool items that are single lines of few lanes."""
     cdef Py_ssize_t places = tile.axis[0].size, item = 0, n
     if WORDS and tile.lanes == 1:
         sum_lines(tile, tree)
