@@ -251,7 +251,7 @@ def test_any_order_prints_the_same(groups, most, model):
     ["bench", "m.onnx", "--input x=x.npy", "--shape z=1,2", "--threads 2", "--json"],
 ])
 def test_any_order_is_read_the_same(groups):
-    """Commands that report times read the same in any order."""
+    """Commands that report times understand the same arguments in any order."""
     first, *others = groups
     orders = [random.Random(seed).sample(others, len(others)) for seed in range(150)]
     read = {str(sorted(vars(arguments.read(" ".join([first, *order]).split())).items())) for order in orders}
@@ -339,7 +339,7 @@ def test_dtypes_are_those_of_numpy(text):
 
 @pytest.mark.parametrize("text", ["foo", "M8[S]", "DATETIME64[s]", "E", "F4", "float33", "f4 f4", "", "none", "[f4]"])
 def test_dtypes_that_are_none(text):
-    """NumPy does not know them, and case matters in codes."""
+    """Text that NumPy does not know as a dtype is refused. Case matters in codes."""
     status, out, err = ended(["explain", "MaxPool", "kernel_shape=2", "axes=0", "--shape", "9", f"--dtype={text}"])
     assert (status, out) == (CANNOT, "")
     assert f"dtype must be a NumPy dtype, got {text!r}; pass one of float16, bfloat16, float32, " in err
@@ -382,7 +382,7 @@ def test_the_dtype_of_means(words, text):
     "--version --print-completion bash",
 ])
 def test_what_is_given_twice_is_not_dropped(typed, model, monkeypatch):
-    """Whether both are equal or not, in any spelling."""
+    """Passing an argument twice is an error, whether or not both values are equal, in any spelling."""
     monkeypatch.chdir(model.parent)
     before = os.listdir()
     status, out, err = ended(shlex.split(typed))

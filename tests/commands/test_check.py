@@ -145,7 +145,7 @@ def test_outputs_that_are_left_out_declare_nothing(check):
 
 @pytest.mark.parametrize(("version", "known"), [(3, True), (8, False)])
 def test_default_values_of_inputs_are_no_constants(check, version, known):
-    """Callers can give others, except in old models, whose initializers have to be inputs."""
+    """Callers can pass other values for default inputs, except in old models, whose initializers have to be inputs."""
     def change(model):
         model.graph.initializer.append(numpy_helper.from_array(np.array([1, 4, 4, 4]), "s"))
 
@@ -159,7 +159,7 @@ def test_default_values_of_inputs_are_no_constants(check, version, known):
 
 
 def test_weights_are_no_inputs(refused, tmp_path, capsys):
-    """--shape neither lists nor accepts them, although inference treats large ones as inputs."""
+    """--shape neither lists nor accepts weights, although inference treats large weights as inputs."""
     text = """
         <ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1, 1, N, N] x) => (float[a, b, c, d] y) {
@@ -444,7 +444,7 @@ def test_a_function_of_another_opset(check):
 
 
 def test_neighbours_in_a_function_of_another_opset(check):
-    """Their attributes and constants may come from the caller."""
+    """Attributes and constants of a pool's neighbours may come from the function's caller."""
     nodes, _ = check("""
         <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
         agraph (float[1, 1, 4, 4] x) => (float[a, b, c, d] y) { y = local.F <m = "constant", v = 0.5> (x) }

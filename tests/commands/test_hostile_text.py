@@ -175,7 +175,7 @@ def test_progress_and_warnings_and_tracebacks(capsys, monkeypatch, terminal):
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_exceptions_of_the_library(name):
-    """Their messages quote names of nodes, attributes, arguments and values, also of objects with their own repr."""
+    """Exceptions of the library quote names of nodes, attributes, arguments and values, even with their own repr."""
 
     class Named:
         def __repr__(self):
@@ -201,7 +201,7 @@ def test_exceptions_of_the_library(name):
 
 
 def test_what_is_escaped():
-    """Everything that repr escapes, in the same way, and nothing else, except for commands of build servers."""
+    """Escaping changes what repr escapes, in the same way. Beyond that, it changes only commands of build servers."""
     special = "\\'\""  # repr shows these in different ways, depending on the text
     for first in range(0, 0x110000, 0x100):
         text = "".join(chr(code) for code in range(first, first + 0x100) if chr(code) not in special)

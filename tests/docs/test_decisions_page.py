@@ -99,6 +99,6 @@ def test_an_example_holds(decision: str, words: str, call: Callable[[], Any]) ->
 
 @pytest.mark.parametrize("decision", SECTIONS)
 def test_a_decision_is_tested(decision: str) -> None:
-    """Its example runs, or a test of operators names it."""
+    """Each decision has an example that runs, or a test of operators that names it."""
     named = "".join(path.read_text() for path in (TESTS / "operators").glob("test_*.py"))
     assert decision in [row[0] for row in EXAMPLES] or re.search(rf"\b{decision}\b", named)

@@ -173,7 +173,7 @@ def kinds_of_pages() -> dict[str, str]:
 
 
 def test_pages_have_a_kind_and_only_references_are_long() -> None:
-    """Folders have pages of one kind, except for project/, and pages other than references at most 1,500 words."""
+    """Folders have pages of one kind, except for project/. Pages other than references have at most 1,500 words."""
     folders = {"start": "tutorials", "howto": "how to", "concepts": "concepts", "reference": "reference"}
     kinds = kinds_of_pages()
     assert set(kinds.values()) == {"tutorials", "how to", "concepts", "concept", "reference"}

@@ -275,7 +275,7 @@ def test_many_in_node() -> None:
 
 
 def test_a_reader_changes_settings(page: Page) -> None:
-    """Fields, sliders, choices and clicks change the picture and the link; mistakes are explained."""
+    """Fields, sliders, choices and clicks change the picture and the link. Mistakes are explained."""
     page.run("load('#operator=AveragePool&sizes=5,5&kernel=3,3&strides=2,2&pads=1,1,1,1')")
     type_in = """((label, value) => {
         const field = document.querySelector(`[aria-label="${label}"]`) ?? byId(label);
@@ -368,7 +368,7 @@ def test_nothing_is_wider_than_the_screen(page: Page, width: int, link: str) -> 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_page_is_easy_to_read(page: Page, dark: bool) -> None:
-    """Its text stands out, and its fields have names, whether or not there is an error."""
+    """The page's text stands out, and its fields have names, whether or not there is an error."""
     page.look(390, dark)
     try:
         for link in ("", "#operator=MaxPool&sizes=5,5&kernel=9,9", "#sizes=9,9,9&kernel=3,3,3"):
@@ -384,7 +384,7 @@ def test_the_page_is_easy_to_read(page: Page, dark: bool) -> None:
 
 
 def test_numbers_are_reached_by_keyboard(page: Page) -> None:
-    """Tab reaches one number of the table, and arrow keys the others, whose windows are drawn."""
+    """Tab reaches one number of the table, and arrow keys reach the others. The page draws the number's window."""
     page.run("load('#operator=AveragePool&sizes=30,9&kernel=3,3&strides=1,2&pads=1,1,1,1')")
     stops = "[...document.querySelectorAll('#picture [tabindex=\"0\"]')].map(each => each.dataset.at)"
     assert page.run(stops) == ["0,0"]
@@ -483,7 +483,7 @@ def test_padding_the_input_first(operator: str, counts: int, value: float, name:
 
 
 def test_norms_of_torch_with_an_overhang() -> None:
-    """The example of the row: a mean of one element times a kernel of two."""
+    """The row's example holds: torch returns a mean of one element times a kernel of two."""
     pytest.importorskip("torch")
     x = np.array([[[1, 2, 3, 4, 5]]], np.float32)
     example = Example("LpPool", NEWEST, (x,), {"kernel_shape": [2], "strides": [2], "ceil_mode": 1})
@@ -491,7 +491,7 @@ def test_norms_of_torch_with_an_overhang() -> None:
 
 
 def test_torch_counts_padding_by_default() -> None:
-    """The default of count_include_pad differs."""
+    """torch has another default of count_include_pad."""
     torch = pytest.importorskip("torch")
     x = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
     theirs = torch.nn.functional.avg_pool2d(torch.from_numpy(x), 3, 2, 1).numpy()

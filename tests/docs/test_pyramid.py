@@ -70,7 +70,7 @@ def test_levels_are_exact(shape: Any, axes: str, factors: Any, dtype: str, metho
 
 
 def test_others_read_it(tmp_path: Path) -> None:
-    """ngff-zarr, ome-zarr and the models of the specification find levels, units, and the centres of blocks."""
+    """ngff-zarr, ome-zarr and the specification's models find levels, units and the centres of blocks."""
     ngff_zarr, models = pytest.importorskip("ngff_zarr"), pytest.importorskip("ome_zarr_models.v05")
     from ome_zarr import io, reader
 

@@ -83,7 +83,7 @@ def test_each_late_worker_halves_the_team(wanted: int) -> None:
 
 @pytest.mark.parametrize("wanted", SIZES)
 def test_teams_double_until_they_are_whole_again(wanted: int) -> None:
-    """At the end of a pause, and then every 32 ms, without a call in between."""
+    """Teams double at the end of a pause, and then every 32 ms, without a call in between."""
     ceiling, size = team.Ceiling(), wanted
     while size > 1:
         ceiling.note(size, WORK, WAIT, 10.0)
@@ -178,7 +178,7 @@ def test_a_pause_grows_with_each_wait_and_is_bounded() -> None:
 
 @pytest.mark.parametrize("size", [2, 64])
 def test_a_second_without_a_wait_shortens_the_next_pause(size: int) -> None:
-    """A wait that comes later than that starts a pause a quarter as long as the last one."""
+    """A wait that comes after a second without one starts a pause a quarter as long as the last pause."""
     ceiling, time = team.Ceiling(), 10.0
     for _ in range(3):
         ceiling.note(size, 0, MOMENT, time)
@@ -280,7 +280,7 @@ print(os.waitpid(child, 0)[1])
 
 @with_threads
 def test_smaller_teams_return_the_same_bits() -> None:
-    """Shares of one window are as many as the team has threads, and not as many as were requested."""
+    """One window is divided into as many shares as the team has threads, not into as many as were requested."""
     assert run("""
 rng = np.random.default_rng(0)
 for shape in ((2, 4, 1 << 18), (3, 1, 1 << 18), (1, 8, 1 << 18), (4, 2, 1 << 19)):
@@ -333,7 +333,7 @@ print(slow, unnoticed)
 
 @with_threads
 def test_pauses_can_be_forbidden() -> None:
-    """Scenarios that count threads need this on a busy machine."""
+    """Scenarios that count threads must forbid pauses on a busy machine."""
     assert float(run("team.allow_pauses(False); team.note(0.001, 0.050); print(team.paused())")[0]) == 0
 
 

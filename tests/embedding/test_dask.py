@@ -1,4 +1,4 @@
-"""Results on dask arrays equal results on whole arrays, bit by bit, whatever the chunks. Graphs are minimal."""
+"""Results on dask arrays equal results on whole arrays, bit by bit, whatever the chunks. Graphs have what they need."""
 
 import math
 import os
@@ -104,7 +104,8 @@ def test_chunks_do_not_change_results(check: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("check", [check_windows, check_whole])
 def test_many_chunks_do_not_change_results(check: Any) -> None:
-    """1,000 random chunkings, some of whose calls are refused, and 500 of global operators."""
+    """1,000 random chunkings of windowed calls and 500 of global calls do not change results. Some calls are
+    refused."""
     for seed in range(1000, 2100 if check is check_windows else 1500):
         check(seed)
 
@@ -253,7 +254,7 @@ def sent(graph: dict[Any, Any]) -> dict[Any, Any]:
     (lambda x: pools.global_max_pool(x[:, :10], axes=1), 1),
 ])
 def test_chunks_of_equal_geometry_are_cut_once(pool: Any, most: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their tasks share a function, and the geometry of a part is resolved for the first one."""
+    """Tasks of chunks with equal geometry share a function, and only the first task resolves the geometry."""
     resolved = []
     cut = WindowPlan._cut
 
@@ -291,7 +292,7 @@ def test_chunks_of_equal_sizes_share_the_function_that_reduces_them(chunks: Any,
 
 
 def test_plans_of_parts_are_bounded() -> None:
-    """A plan does not keep the plans of any number of different parts."""
+    """A plan keeps a bounded number of plans for different parts."""
     plan = onnxpool.MaxPool(kernel_shape=2, axes=0).plan((2000,), np.float32)
     for size in range(1, 1000):
         plan.tile(slice(0, size))
@@ -302,7 +303,7 @@ def test_plans_of_parts_are_bounded() -> None:
 
 
 def test_nothing_is_computed_before_the_result_is() -> None:
-    """No chunk is made."""
+    """Building a graph makes no chunk."""
     made = []
 
     def remembered(block: Array) -> Array:
@@ -320,7 +321,8 @@ def test_nothing_is_computed_before_the_result_is() -> None:
 
 
 def test_equal_calls_have_equal_names() -> None:
-    """Dask therefore computes them once. Other attributes, chunks and inputs lead to other names."""
+    """Equal calls have equal names, so dask computes them once. Other attributes, chunks and inputs give other
+    names."""
     x = da.zeros((40, 40), chunks=7)
     calls = [lambda: pools.max_pool(x, 3, axes=(0, 1)), lambda: pools.max_pool(x, 3, axes=(0, 1), strides=2),
              lambda: pools.max_pool(x, 3, axes=(0, 1), chunks=9), lambda: pools.max_pool(x + 1, 3, axes=(0, 1)),
@@ -331,7 +333,7 @@ def test_equal_calls_have_equal_names() -> None:
 
 
 def test_chunks_of_the_result_follow_those_of_the_input() -> None:
-    """A window is in the chunk of its element; windows that begin beyond the input are in the last chunk."""
+    """Window w is in the chunk of element w * stride. Windows that begin beyond the input are in the last chunk."""
     x = da.zeros((30,), chunks=((10, 7, 13),))
     for given, wanted in [({"kernel_shape": 3, "pads": 1}, (10, 7, 13)), ({"kernel_shape": 3}, (10, 7, 11)),
                           ({"kernel_shape": 2, "strides": 2}, (5, 4, 6)), ({"kernel_shape": 15}, (10, 6)),
@@ -416,7 +418,7 @@ def test_chunks_that_are_not_what_dask_was_told(pool: Any) -> None:
 
 
 def test_empty_batches() -> None:
-    """There is nothing to pool."""
+    """Empty batches have empty results."""
     x = da.zeros((0, 5, 6), chunks=3)
     assert computed(pools.max_pool(x, 2, axes=(1, 2))).shape == (0, 4, 5)
     assert computed(pools.global_average_pool(x, axes=(1, 2))).shape == (0, 1, 1)
@@ -464,7 +466,7 @@ def test_several_processes(client: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="workers are killed with a signal of POSIX")
 def test_a_killed_worker(client: Any, tmp_path: Path) -> None:
-    """Its tasks run again elsewhere, and the result is right."""
+    """A killed worker's tasks run again elsewhere, and the result is right."""
 
     def slowly(block: Array, folder: str, block_info: Any = None) -> Array:
         import os

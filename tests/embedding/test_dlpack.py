@@ -75,7 +75,7 @@ VIEWS = {
 @BOTH
 @pytest.mark.parametrize("view", VIEWS)
 def test_strides_are_kept(view: str, versioned: bool) -> None:
-    """Tensors keep any strides, including negative and zero ones."""
+    """Tensors keep their strides, including negative and zero strides."""
     x = np.asarray(VIEWS[view](some()))
 
     y = onnxpool.from_dlpack(Producer(x, versioned=versioned))
@@ -253,7 +253,7 @@ def test_other_devices_are_not_asked_for_a_tensor() -> None:
 
 
 def test_producers_are_asked_for_the_versioned_tensor_first() -> None:
-    """Producers that support versions are asked for one, and others are asked without."""
+    """Producers that support versions are asked for a versioned tensor, and other producers for a plain one."""
     new, old = Producer(some()), Producer(some(), versioned=False)
     onnxpool.from_dlpack(new)
     onnxpool.from_dlpack(old)

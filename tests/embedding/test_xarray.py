@@ -500,7 +500,8 @@ def dataset() -> Any:
 
 
 def test_datasets() -> None:
-    """Variables are pooled along the dimensions that they have, and others kept, as coarsen does."""
+    """Variables are pooled along the dimensions that they have. Variables without such dimensions are kept, as in
+    coarsen."""
     x = dataset()
     y = pools.max_pool(x, {"lat": 2, "lon": 3}, strides=2)
     assert y.t.identical(pools.max_pool(x.t, {"lat": 2, "lon": 3}, strides=2))
@@ -594,7 +595,7 @@ def lazy(x: Any) -> Any:
 
 
 def test_arrays_with_the_name_of_a_coordinate_are_not_computed() -> None:
-    """Whether an array is its own coordinate is seen without looking at the elements."""
+    """onnxpool sees whether an array is its own coordinate without looking at elements."""
     area = field(lat=8, lon=12).area
     source = xr.DataArray(lazy(area.values), dims=area.dims, coords={"area": (area.dims, lazy(area.values))})
     other = source.area + 1
@@ -778,7 +779,7 @@ def test_calls_of_the_page_are_equivalent(theirs: str, ours: str) -> None:
 
 
 def test_the_page_has_equivalent_calls() -> None:
-    """Rows that the test above does not find would not be tested."""
+    """The test above finds every row of the page's table."""
     lines = PAGE.partition("## Equivalent calls")[2].partition("\n## ")[0].splitlines()
     assert len(CALLS) == sum(line.startswith("| ") for line in lines) - 1 > 5
 

@@ -39,8 +39,8 @@ def measured(process: ProcessPoolExecutor, function: Any, *args: Any) -> Any:
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("operator", LARGEST)
 def test_a_call_holds_a_mebibyte_at_most(process, operator: str, dtype: str, layout: str, odd: bool) -> None:
-    """This does not count input and output. Divisors of many windows once took half a mebibyte more, and tiles that are
-    computed again, because infinities and NaNs make results exceptional, took three mebibytes.
+    """A call holds at most a mebibyte besides input and output. Divisors of many windows once took half more, and tiles
+    that are computed again, because infinities and NaNs make results exceptional, took three mebibytes.
     """
     assert measured(process, held_by_workload, operator, dtype, layout, odd) <= PROMISED
 
@@ -103,7 +103,7 @@ def held_without_nans(name: str, more: dict[str, object]) -> int:
 
 @pytest.mark.parametrize("axes", [(0, 1), 1])
 def test_whole_means_of_large_integers_hold_few_mebibytes(process, axes: tuple[int, ...] | int) -> None:
-    """Pieces of their elements once took as much as the array."""
+    """Whole means of large integers hold few mebibytes. Pieces of elements once took as much memory as the array."""
     assert measured(process, held_by_whole_means, axes) <= 8 * PROMISED
 
 

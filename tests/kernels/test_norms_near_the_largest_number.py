@@ -49,7 +49,7 @@ def test_norms_that_do_not_fit(p):
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 7])
 def test_exact_norms_that_fit(p):
-    """Unequal elements whose exact norm is next to the largest number."""
+    """Unequal elements whose exact norm is next to the largest number have a finite norm."""
     rng = np.random.default_rng(0)
     fitting = 0
     for taps in range(1, 70):

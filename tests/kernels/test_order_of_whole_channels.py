@@ -105,7 +105,7 @@ def shared_case(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_that_share_a_channel_keep_the_order(dtype, monkeypatch):
-    """Means of few channels on two to five threads, at addresses of every alignment."""
+    """Means of few channels keep the order on two to five threads, at addresses of every alignment."""
     monkeypatch.setattr(threads, "SERIAL_BYTES", 0)
     rng, full = np.random.default_rng(46), ROW // np.dtype(dtype).itemsize
     for _ in range(80):

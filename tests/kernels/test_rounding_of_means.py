@@ -76,7 +76,7 @@ def test_norms_of_16_bits_are_rounded_once(dtype, subnormal):
 
 @pytest.mark.parametrize("taps", [3, 5, 9, 25, 49, 961, 16129, 65535, 65537, 70001])
 def test_means_are_quotients_whatever_the_number_of_taps(taps):
-    """A window of one number and zeros, on every code path that divides."""
+    """Every code path that divides returns the quotient, for windows of one number and zeros."""
     rng = np.random.default_rng(taps)
     values = rng.uniform(1, 2, 40 + 2**21 // taps).astype(np.float32)
     expected = values / np.float32(taps)

@@ -49,7 +49,7 @@ def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent,
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_norms_of_tiny_and_huge_elements(dtype):
-    """Their powers leave the range of doubles for some exponents, which depend on the dtype."""
+    """Powers of tiny and huge elements leave the range of doubles for some exponents, which depend on the dtype."""
     limits = ml_dtypes.finfo(dtype)
     tiny, huge = float(limits.smallest_subnormal), float(limits.max) / 2
     for p in (1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 20, 32, 40, 41, 43, 50, 60, 61, 70, 100, 500):
@@ -98,7 +98,7 @@ def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
 
 
 def test_the_largest_magnitude_of_negative_zeros_is_zero():
-    """GlobalLpPool-1 with p = inf: the zero that a channel begins with is not its norm."""
+    """In GlobalLpPool-1 with p = inf, the norm of a channel that begins with -0 is not -0."""
     x = np.full((1, 2, 5, 7), -0.0, np.float32)
     y = onnxpool.global_lp_pool(x, p=np.inf, opset=1)
     assert not np.signbit(y).any()

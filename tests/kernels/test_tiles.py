@@ -79,8 +79,8 @@ def work_of(axes, windows, by_axis):
 
 @pytest.mark.parametrize("by_axis", [False, True])
 def test_a_tile_is_halved_where_that_adds_the_least_work(by_axis):
-    """Items first, which adds none. Then lanes, unless windows add less, to a tenth: 1.2 times the work while lanes are
-    many, and twice the work afterwards. Rows that are transposed are cut last."""
+    """Items are halved first, which adds no work. Then lanes, unless windows add less, to a tenth: 1.2 times the work
+    while lanes are many, and twice the work afterwards. Rows that are transposed are cut last."""
     rng = np.random.default_rng(4)
     kinds = set()
     for _ in range(400):
@@ -160,7 +160,7 @@ def test_a_tile_that_fits_is_whole():
 
 
 def test_there_are_enough_tasks_or_more_would_cost_too_much():
-    """Parts are as large as they can be: before the last halving, there were too few of them."""
+    """Parts are as large as possible: before the last halving, there were too few tasks."""
     rng = np.random.default_rng(7)
     reached = 0
     for _ in range(400):

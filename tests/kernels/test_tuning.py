@@ -78,7 +78,7 @@ def layers(count, seed):
 
 
 def test_all_ways_give_the_same_bits():
-    """Random layers of the zoo: each solver that fits, each form and each size of tiles."""
+    """On random layers of the zoo, each fitting solver, each form and each size of tiles gives the same bits."""
     seen = set()
     for operator, x, inputs in layers(240, seed=3):
         plan = operator.plan(x.shape, x.dtype)
@@ -167,7 +167,7 @@ def test_the_fastest_way_is_used(plan):
 
 
 def test_a_given_way_is_used_whatever_was_learned(plan):
-    """Measurements compare ways although one of them was learned before."""
+    """Measurements can compare ways even if one of them was learned before."""
     x = np.zeros(plan.shape, np.float32)
     memory = plan._memory(x, plan(x), None)
     stages = {way: layout.setup_of(plan.request, *memory, way).stages for way in layout.pools_of(plan.request, *memory)}
@@ -191,7 +191,7 @@ def test_tiles_grow_with_their_room(plan):
 
 
 def test_what_was_learned_is_found_for_problems_of_two_forms(monkeypatch):
-    """Rows, and lanes that are made adjacent: the form that names a problem is the same when it is looked up."""
+    """If a problem has the form of rows and that of adjacent lanes, it is stored and looked up under the same form."""
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: len(calls) - 1)
     found = 0
     for operator, x, inputs in layers(60, seed=5):

@@ -79,7 +79,7 @@ def test_nan_in_dask_arrays() -> None:
 
 
 def test_errors_of_dask_arrays() -> None:
-    """Outputs are dtypes, and sizes are known."""
+    """For dask arrays, outputs must be dtypes, and sizes must be known."""
     d = da.zeros((8, 8), chunks=4)
     with pytest.raises(onnxpool.PoolTypeError, match="maximum_filter: output is an array"):
         ndimage.maximum_filter(d, 3, output=np.zeros((8, 8)))
@@ -89,7 +89,7 @@ def test_errors_of_dask_arrays() -> None:
 
 
 def test_labelled_arrays() -> None:
-    """Labels stay; axes have numbers or names; data may be a dask array."""
+    """Labels stay, axes have numbers or names, and data may be a dask array."""
     a = xr.DataArray(rng.random((6, 8, 5)), dims=("y", "x", "band"), coords={"y": np.arange(6.0)}, name="r",
                      attrs={"unit": "K"})
     for b in (a, a.chunk({"y": 2, "x": 3})):

@@ -45,7 +45,7 @@ def test_many_random_calls() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_those_of_scipy(name: str) -> None:
-    """Names, order, kinds and defaults, and after them keywords that SciPy lacks."""
+    """Parameters have SciPy's names, order, kinds and defaults. Keywords that SciPy lacks follow them."""
     ours, theirs = (list(inspect.signature(getattr(module, name)).parameters.values()) for module in (ndimage, scipy))
     further = ("skipna", "num_threads", "truncate")
     assert [(one.name, one.kind, one.default) for one in ours if one.name not in further] == [

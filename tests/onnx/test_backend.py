@@ -74,7 +74,7 @@ def test_onnx_runs_its_tests_of_the_family(cases):
 
 
 def test_the_page_counts_the_cases(cases, needs_named_version):
-    """docs/onnx.md has a row for each kind of case, with the number of cases and of those that pass."""
+    """docs/onnx.md has a row for each kind of case, with the numbers of cases and of cases that pass."""
     needs_named_version("onnx")
     page = (ROOT / "docs" / "onnx.md").read_text()
     rows = {kind: (len(names), len(names - OTHERS_FAIL)) for kind, names in cases.items() if names}
@@ -107,7 +107,7 @@ HALVED = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=
 @pytest.mark.parametrize("form", [backend, OnnxPoolBackend])
 @pytest.mark.parametrize("inputs", [RAMP, [RAMP], (RAMP,), {"x": RAMP}])
 def test_the_forms_of_inputs_and_outputs(form, inputs):
-    """The module and the class are the same backend; inputs come alone, in order or by name, and outputs allow both."""
+    """Module and class are the same backend. Inputs come alone, in order or by name. Outputs can be read both ways."""
     assert isinstance(form, ModuleType) or issubclass(form, onnx.backend.base.Backend)
     for outputs in (form.prepare(model([HALVED])).run(inputs), form.run_model(model([HALVED]), inputs),
                     form.run_node(HALVED, inputs)):
@@ -190,7 +190,7 @@ def test_bits_of_another_dtype_are_refused(given, wanted):
 
 
 def test_a_node_at_its_opset():
-    """run_node uses the given opset, by default the newest; nodes of both domains, and other operators, run."""
+    """run_node uses the given opset, by default the newest. Nodes of both domains, and other operators, run."""
     x = np.array([[[1, 3, 5]]], np.float32)
     align = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], sampling_ratio=1)
     inputs = [RAMP, np.float32([[0, 0, 3, 3]]), np.int64([0])]

@@ -162,7 +162,8 @@ def test_a_full_check_still_passes(fixed, size, drops):
 
 @pytest.mark.smoke
 def test_padding_that_counts_becomes_a_pad(fixed):
-    """Where a window of ceil_mode overhangs it: other pads would change the divisor."""
+    """Where a ceil_mode window overhangs counted padding, this becomes a Pad, as other pads would change the
+    divisor."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 6, 5] x) => (float[a, b, c, d] y) {
@@ -235,7 +236,7 @@ def test_bfloat16(fixed):
 
 
 def test_indices_are_kept(fixed):
-    """A Pad would change them."""
+    """A pool with Indices is kept, because a Pad would change them."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1, 1, 5] x) => (float[a, b, c] y, int64[a, b, c] i) {
@@ -325,7 +326,7 @@ def test_versions_that_a_runtime_lacks(fixed, other, opset):
 
 
 def test_an_older_version_with_another_meaning(fixed):
-    """RoiAlign has other defaults before version 16, so that opset 15 is no choice."""
+    """RoiAlign has other defaults before version 16, so opset 15 is not an alternative."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 22]>
         agraph (float[1, 1, 5, 5] x, float[2, 4] r, int64[2] b) => (float[2, 1, 1, 1] y) { y = RoiAlign (x, r, b) }""",
@@ -390,7 +391,7 @@ def test_quantised_means(fixed, point, others, pads):
 
 @pytest.mark.parametrize("opset", [8, 9])
 def test_constants_of_bytes(fixed, opset):
-    """Old versions of Constant have none, which a full check finds."""
+    """Old versions of Constant do not support bytes, which a full check would find."""
     done, model = fixed(f"""
         <ir_version: 4, opset_import: ["" : {opset}, "com.microsoft" : 1]>
         agraph (uint8[1, 1, 6] x, float s) => (uint8[1, 1, z] y) {{
@@ -439,7 +440,7 @@ def test_all_other_bytes_stay(tmp_path):
 
 
 def test_a_graph_in_two_pieces(tmp_path):
-    """protobuf merges them, so that places in the file are others than in the model."""
+    """protobuf merges two pieces of a graph, so that places in the file differ from places in the model."""
     model = parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 5] x) => (float[a, b, c] z) {

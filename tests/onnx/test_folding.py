@@ -147,7 +147,7 @@ CHAINS: dict[str, tuple[list[onnx.NodeProto], Any, Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_computed_values_are_known(name: str) -> None:
-    """The shape behind nodes that compute pads, shapes and scales, with known and partly known shapes."""
+    """Shapes behind nodes that compute pads, shapes and scales are found, from known and partly known shapes."""
     nodes, before, after, how = CHAINS[name]
     sites = survey(canonical(model(nodes, before, **how)))
     site = sites[-1]

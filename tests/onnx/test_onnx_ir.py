@@ -127,7 +127,7 @@ def test_inlined_functions():
     ("INTS", [2, 2**70]), ("INT", None), ("INTS", None), ("UNDEFINED", 1), ("STRING", 3), ("SPARSE_TENSOR", 0),
 ])
 def test_values_of_another_type_than_declared(kind, value):
-    """onnx-ir checks few values, and a NodeProto cannot hold these: they are refused for their type."""
+    """onnx-ir checks few values. Values that a NodeProto cannot hold are refused for their type."""
     node = ir.node("MaxPool", [ir.Value(name="x")], {"kernel_shape": [2]})
     node.attributes["strides"] = ir.Attr("strides", ir.AttributeType[kind], value)
     with pytest.raises(PoolTypeError, match=rf"^MaxPool: strides=.* is not a value of the type {kind} that the node "

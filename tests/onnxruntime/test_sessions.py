@@ -124,7 +124,7 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_stays_one():
-    """Ctrl-C while a node is running ends the run; KeyboardInterrupt follows onnxruntime's exception."""
+    """Ctrl-C while a node is running ends the run. KeyboardInterrupt follows onnxruntime's exception."""
     assert program(INTERRUPTED) == "interrupted"
 
 
@@ -323,7 +323,7 @@ def test_a_process_ends_well(end):
 
 
 def test_operators_can_be_chosen_by_name():
-    """One name, or several."""
+    """Operators can be chosen by one name or several."""
     x = data((1, 2, 40, 41))
     for ops in ("GlobalLpPool", ["GlobalLpPool"], {"GlobalLpPool", "MaxPool"}, ("LpPool", "GlobalLpPool")):
         same(answers("GlobalLpPool", [x], {"p": 3}, ops, opset=13)[0], onnxpool.global_lp_pool(x, p=3))
@@ -520,7 +520,7 @@ def test_records_of_sessions_that_are_not_made_are_dropped():
 
 
 def test_a_node_without_a_name_has_that_of_its_output():
-    """Records and errors use that name."""
+    """In records and errors, a node without a name has the name of its output."""
     x = data((1, 1, 4, 4))
     proto = node_model("AveragePool", [x], {"kernel_shape": [2, 2]}, opset=19)
     proto.graph.node[0].name = ""

@@ -41,7 +41,7 @@ def test_results_are_those_of_arrays_in_order() -> None:
 
 
 def test_parts_have_the_bits_of_the_whole() -> None:
-    """Whichever axes are cut, and however small."""
+    """Parts have the bits of the whole, whichever axes are cut, and however small parts are."""
     rng = np.random.default_rng(0)
     for case, plan in cases(range(1000, 1150)):
         x = np.ascontiguousarray(case.x)
@@ -74,7 +74,7 @@ def test_large_arrays_take_no_memory_but_their_result(dtype: str) -> None:
 @pytest.mark.parametrize("pool", [onnxpool.global_average_pool, onnxpool.global_lp_pool])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sums_of_part_of_a_batch_have_the_bits_of_the_whole(pool: Any, dtype: str) -> None:
-    """Whichever batch axis a caller splits, provided that those between still fill 64 bytes of accumulators."""
+    """Any batch axis may be split, provided that the axes between pooled ones still fill 64 bytes of accumulators."""
     x = np.random.default_rng(0).standard_normal((9, 40, 9, 40)).astype(dtype)
     whole = pool(x, axes=(0, 2))
     for axis in (1, 3):

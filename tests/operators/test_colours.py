@@ -58,7 +58,7 @@ def test_colours_are_told_apart(vision: str, dark: int) -> None:
 
 @pytest.mark.parametrize("dark", [0, 1])
 def test_text_and_outlines_stand_out(dark: int) -> None:
-    """Text has the contrast that is asked of it (4.5), and so have outlines on every cell (3), and cells' edges."""
+    """Text has the required contrast (4.5), and so have outlines on every cell (3), and cells' edges."""
     fills = {"paper", *(fill for kind in CELLS if (fill := STYLES[kind].fill))}
     for fill in fills:
         assert contrast(COLOURS["ink"][dark], COLOURS[fill][dark]) >= 4.5

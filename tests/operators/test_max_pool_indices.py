@@ -209,7 +209,7 @@ def test_beyond_32_bits(order):
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("sizes", [(2**20, 2**12), (2**12, 2**20), (70_000, 70_000), (2**20, 2**20), (3, 2**32)])
 def test_places_of_a_plane_beyond_32_bits(sizes, dtype, channels_last):
-    """Places within one plane are counted in 64 bits too, though those within a window are few."""
+    """Places within one plane are counted in 64 bits too, although a window has few places."""
     strides = [max(1, size // 3) for size in sizes]
     x = np.broadcast_to(np.array(3).astype(DTYPES[dtype]), (1, *sizes, 1) if channels_last else (1, 1, *sizes))
     first = [np.arange((size - 2) // stride + 1) * stride for size, stride in zip(sizes, strides, strict=True)]
@@ -310,7 +310,7 @@ def test_indices_of_32_bits_count_up_to_2_to_30_places(beyond, sizes, attributes
 
 
 def test_indices_of_named_axes_count_those_behind():
-    """Two taps that are 2^31 places apart, in an array whose elements repeat."""
+    """Indices are right for two taps that are 2^31 places apart, in an array whose elements repeat."""
     x = np.broadcast_to(np.arange(1000, dtype=np.float32)[:, None], (1000, 2_200_000))
     plan = onnxpool.MaxPool(kernel_shape=2, dilations=999, axes=0, return_indices=True).plan(x.shape, x.dtype)
     y, indices = plan.tile((slice(None), slice(7, 12)))(x[:, 7:12])
@@ -332,7 +332,8 @@ def test_loops_with_indices_of_32_bits_refuse_more_places():
 
 @pytest.mark.parametrize("dtype", ALL)
 def test_windows_across_more_places_than_32_bits_count(monkeypatch, dtype):
-    """Such inputs are pooled as float64, with 64-bit positions; the limit is lowered to test it."""
+    """Inputs with more places than 32 bits count are pooled as float64, with 64-bit positions. The test lowers the
+    limit."""
     from onnxpool import base
     from onnxpool.planning import layout
 
@@ -348,7 +349,8 @@ def test_windows_across_more_places_than_32_bits_count(monkeypatch, dtype):
 
 @pytest.mark.parametrize("dtype", ALL)
 def test_dilations_as_long_as_an_axis(dtype):
-    """Windows that begin in the padding, with a single tap inside along one axis and several along another."""
+    """Indices are right if windows begin in the padding, with one tap inside along one axis and several along
+    another."""
     rng = np.random.default_rng(5)
     for _ in range(60):
         sizes = rng.integers(1, 6, 2).tolist()

@@ -120,7 +120,7 @@ def exact_sums(rng: np.random.Generator, counts: list[int], dtype: str) -> list[
 @pytest.mark.parametrize("bits", [7, 31, 51, 62])
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64", "uint64"])
 def test_quotients_of_sums(dtype: str, bits: int) -> None:
-    """Sums of up to 126 bits in parts, and divisors of one to four factors, which have up to 250 bits."""
+    """Quotients are exact for sums of up to 126 bits in parts, and divisors of up to four factors and 250 bits."""
     rng = np.random.default_rng(9)
     for factors in (1, 1, 2, 4):
         divisors = [1 + (rng.integers(0, 2**63, 300) >> rng.integers(0, 63, 300)) for _ in range(factors)]
@@ -139,7 +139,7 @@ def test_quotients_of_sums(dtype: str, bits: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
 def test_combined_means_stay_in_range(dtype: str) -> None:
-    """Means of the largest integers once became the smallest ones, as float64 rounds them up."""
+    """Means of the largest integers once became the smallest integers, because float64 rounds them up."""
     limits = np.iinfo(dtype)
     for value in (limits.max, limits.min, limits.max - 1, limits.max // 2):
         x = np.full(6, value, dtype)
@@ -263,7 +263,7 @@ def test_ties_go_to_even() -> None:
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_means_close_to_ties_of_floats(dtype: str) -> None:
-    """Between neighbouring floats, exactly or nearly, and of any magnitude: an element more or less decides."""
+    """Means lie between neighbouring floats, exactly or nearly, at any magnitude, so that a single unit decides."""
     rng, limits = np.random.default_rng(2), np.iinfo(dtype)
     sign = 1 if limits.min == 0 else -1
     for digits, result in ((24, "float32"), (53, "float64")):

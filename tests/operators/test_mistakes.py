@@ -29,7 +29,7 @@ def test_every_named_test_is_defined() -> None:
 
 @pytest.mark.slow
 def test_every_named_test_exists(collected: list[str]) -> None:
-    """Whether it is the name of a function, or a pattern for the names of its cases."""
+    """Every named test exists, whether its name is a function's or a pattern for its cases."""
     missing = [name for case in CASES.values() for name in case.tests if not chosen([name], collected)]
     assert not missing
 

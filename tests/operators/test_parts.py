@@ -185,7 +185,7 @@ def test_tiles_count_elements_that_are_read_for_the_order_of_sums() -> None:
 
 
 def test_tiles_of_an_empty_result_are_none() -> None:
-    """There is nothing to compute."""
+    """An empty result has no tiles."""
     assert list(onnxpool.MaxPool(kernel_shape=2, axes=1).plan((0, 5), "float32").tiles(n=3)) == []
 
 

@@ -32,7 +32,7 @@ def test_every_kind_of_good_argument_gives_the_same(shape):
 
 
 def test_lists_are_remembered_as_tuples_are():
-    """Many callers have lists, because ONNX's attributes are lists."""
+    """Lists are cached like tuples, because ONNX's attributes, and so many callers' arguments, are lists."""
     lists, tuples = {"kernel_shape": [2, 2], "strides": [1, 2]}, {"kernel_shape": (2, 2), "strides": (1, 2)}
     assert onnxpool.keys.made(onnxpool.MaxPool, **lists) is onnxpool.keys.made(onnxpool.MaxPool, **tuples)
 

@@ -135,7 +135,7 @@ def test_every_version_is_published_and_every_published_version_is_there(domain:
 
 @pytest.mark.parametrize(("operator", "version"), sorted(ALL))
 def test_row_equals_the_published_schema(operator: str, version: int) -> None:
-    """Attribute names, types, requiredness and defaults, dtypes and outputs of a version are the published ones."""
+    """A version's attribute names, types, required flags, defaults, dtypes and outputs are as published."""
     row = rows_of(domain_of(operator))[operator, version]
     schema = ALL[operator, version]
 

@@ -158,7 +158,7 @@ def test_a_plan_keeps_nothing_of_a_quantisation(operator, channels_last):
 
 
 def test_a_dtype_that_is_only_equal_is_as_good(called):
-    """Unpickled arrays have dtype objects of their own; the dtype of the result is NumPy's."""
+    """Unpickled arrays have their own dtype objects, but the result has NumPy's dtype object."""
     plan, x, y = called
     other = pickle.loads(pickle.dumps(x))
     assert other.dtype is not x.dtype
@@ -174,7 +174,7 @@ def test_plans_say_what_they_take(called):
 
 
 def test_what_is_read_of_a_quantisation_is_read_once():
-    """This also holds for an array that does not take the fast path, and the array is checked first."""
+    """Scales are read once even if an array does not take the fast path. The array is checked first."""
     class Scale:
         reads = 0
 
@@ -215,7 +215,7 @@ def test_scales_that_change_during_a_call_are_read_once():
 
 
 def test_results_may_be_fields_of_one_array():
-    """Maxima and Indices that alternate in memory share none of it."""
+    """Maxima and Indices may be fields of one array, because fields that alternate in memory do not overlap."""
     x = np.random.default_rng(0).standard_normal((2, 3, 9, 8)).astype(np.float32)
     pool = onnxpool.MaxPool(kernel_shape=2, return_indices=True)
     y, indices = pool(x)
@@ -341,7 +341,7 @@ def test_wrong_pairs_are_refused_after_right_ones(indexed):
 
 @pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
 def test_units_of_times_are_not_mixed(kind):
-    """Arrays whose dtypes have the same number but other units follow each other."""
+    """Consecutive arrays with the same dtype number but other units are told apart."""
     operator = onnxpool.MaxPool(kernel_shape=2, axes=0)
     seconds, nanoseconds = (np.arange(12).astype(f"{kind}[{unit}]") for unit in ("s", "ns"))
     for x in (seconds, seconds, nanoseconds, nanoseconds, seconds):

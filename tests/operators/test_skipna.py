@@ -285,7 +285,7 @@ def test_norms_of_infinite_order(dtype):
 
 
 def test_signalling_nans_in_shares():
-    """NumPy's fmax and fmin would return them."""
+    """Combining shares returns no signalling NaNs, which NumPy's fmax and fmin would return."""
     for dtype, bits in (("float32", 0x7F800001), ("float64", 0xFFF0000000000001)):
         none = np.array([bits], f"u{np.dtype(dtype).itemsize}").view(dtype)
         for numbers in ([9.0, 1.0], [1.0]):
@@ -297,7 +297,7 @@ def test_signalling_nans_in_shares():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_windows_without_nans_whose_sums_overflow_have_the_usual_bits(dtype):
-    """NaNs elsewhere change nothing here, either."""
+    """Windows without NaNs whose sums overflow keep their bits, whatever NaNs are elsewhere."""
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     rng, most = np.random.default_rng(8), float(ml_dtypes.finfo(kind).max)
     for _ in range(100):

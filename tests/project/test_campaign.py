@@ -59,5 +59,5 @@ def test_lines_of_c_map_to_lines_of_cython(tmp_path):
 
 
 def test_ranges_of_lines():
-    """Lists of lines are short."""
+    """Lists of lines are shortened to ranges."""
     assert lines.ranges([7, 1, 2, 3, 9, 10]) == "1-3, 7, 9-10"
