@@ -21,7 +21,7 @@ NAME = "chance"
 
 
 def layers(dtype: str) -> list[Layer]:
-    """The layers of the zoo that have this dtype. Means of bytes are the quantised operators."""
+    """The layers of the zoo that have this dtype. For bytes, the quantised operators compute means."""
     quantised = {name: f"QLinear{name}" for name in ("AveragePool", "GlobalAveragePool")} if dtype in BYTES else {}
     named = [layer._replace(operator=quantised.get(layer.operator, layer.operator)) for layer in LAYERS.values()]
     return [layer for layer in named if dtype in Workload(*layer).dtypes]

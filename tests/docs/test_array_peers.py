@@ -49,7 +49,7 @@ KEEPS_NAN = re.compile(r"block_reduce|skimage.transform|x\.|sliding|da\.|a\..*re
 
 
 def image(shape: tuple[int, ...], dtype: np.dtype[Any], special: bool, infinite: bool, seed: int) -> Any:
-    """Random elements of a dtype; if special, many of them are extremes, zeros of both signs and the like."""
+    """Random elements of a dtype. If `special`, many of them are extremes, zeros of both signs and the like."""
     rng = np.random.default_rng(seed)
     if dtype.kind == "b":
         return rng.random(shape) < (0.1, 0.5, 0.9)[seed % 3]

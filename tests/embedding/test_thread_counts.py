@@ -191,7 +191,8 @@ print(team() - alone + 1)
     ],
 )
 def test_the_chosen_number_of_threads_runs(setting: str, argument: int | None, expected: int) -> None:
-    """The argument overrides the context, which overrides the setting, then the environment; small work is serial."""
+    """The argument overrides the context, which overrides the setting, which overrides the environment. Small work is
+    serial."""
     text = TEAM.format(setting=setting, argument=argument)
 
     assert int(program(text, ONNXPOOL_NUM_THREADS="1")) == (expected if onnxpool.config()["openmp"] else 1)

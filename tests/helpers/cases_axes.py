@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Random elements, some of them equal, and occasionally some that are not finite."""
+    """Random elements, some of them equal, and occasionally some not finite."""
     if dtype.kind == "b":
         return rng.random(shape) < 0.5
     if dtype.kind in "iumM":
@@ -142,8 +142,8 @@ def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 
 def ranked(x: Array, least: bool) -> tuple[Array, Array]:
-    """Elements as floats of the same order, or of the reverse order, and their values. The first value is that of a
-    window entirely in padding, and the last one is NaT."""
+    """Elements as floats in the same order, or in reverse order, and the values that these floats stand for. The first
+    value stands for a window entirely in padding, and the last one is NaT."""
     held = x.view(np.int64 if x.dtype.kind in "mM" else np.uint8 if x.dtype.kind == "b" else x.dtype)
     low, high = (0, 1) if x.dtype.kind == "b" else (np.iinfo(held.dtype).min, np.iinfo(held.dtype).max)
     values, places = np.unique(held, return_inverse=True)
@@ -186,7 +186,7 @@ def expected(case: Case) -> tuple[Array, Array | None]:
 
 
 def bits(x: Array) -> Array:
-    """The bits of an array in row-major order, where every NaN is as good as another."""
+    """The bits of an array in row-major order, where all NaNs count as equal."""
     x = np.ascontiguousarray(x)
     pattern = x.view(f"u{x.dtype.itemsize}")
     return pattern if x.dtype.kind in "iubmM" else np.where(x != x, 0, pattern)

@@ -88,9 +88,9 @@ def loops_dtype(plan):
 
 
 def rare(plan, first):
-    """Whether Python plans windows of huge attributes, those that may have no tap if others leave NaNs out, a quantised
-    one that is the whole array, means that need more than a quotient of floats, and those of elements that are cast to
-    another dtype than those of the first plan."""
+    """Whether Python plans a call. It does for huge attributes, for windows that skip NaNs and may have no tap, for a
+    quantised window over the whole array, for means that need more than a quotient of floats, and for elements that are
+    cast to another dtype than in the first plan."""
     if loops_dtype(plan) != loops_dtype(first):
         return True
     if isinstance(plan, (IntegerMeanPlan, WholeMeanPlan)) or (
