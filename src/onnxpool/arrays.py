@@ -27,7 +27,7 @@ CPU = {1: "CPU", 3: "CUDA host", 11: "ROCm host"}  # DLPack devices whose memory
 
 
 def as_array(label: str, x: object, name: str = "X") -> Array:
-    """An input as an ndarray. Masked arrays are refused because the mask would be lost, and matrices are always 2-D."""
+    """An input as an ndarray. Refuses masked arrays, whose mask would be lost, and matrices, which are always 2-D."""
     if type(x) is np.ndarray:
         return x
     if isinstance(x, (np.ma.MaskedArray, np.matrix)):
@@ -70,7 +70,7 @@ def says(x: Any, question: Callable[[Any], Any]) -> bool:
 
 
 def readable(x: object) -> str:
-    """The expression that turns an object NumPy cannot read into one that it can."""
+    """An expression that turns an object that NumPy cannot read into one that it can."""
     if says(x, lambda x: x.is_meta) or says(x, lambda x: x.fake_mode):
         return "a tensor that has values"
     if says(x, lambda x: x.is_nested):
@@ -166,7 +166,7 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
         raise PoolError(f"{label}: a result of shape {shape} is too large for any array; reduce pads or the output "
                         f"shape", label, value=shape)
     if needed > machine_memory():
-        raise PoolError(f"{label}: the result of shape {shape} takes {needed} bytes, but this machine has "
+        raise PoolError(f"{label}: the result of shape {shape} needs {needed} bytes, but this machine has "
                         f"{machine_memory()}; reduce pads or the output shape, or pass out=", label, value=shape)
     if order is None or order == tuple(range(len(shape))):
         return np.empty(shape, dtype)
@@ -176,7 +176,7 @@ def allocate(label: str, shape: tuple[int, ...], dtype: np.dtype[Any], order: tu
 
 
 def delivered(result: Array, out: Array | None) -> Array:
-    """The result, copied to `out` if that was given."""
+    """The result, copied to `out` if the caller passed one."""
     if out is None or out is result:
         return result
     np.copyto(out, result)

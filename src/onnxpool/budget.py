@@ -31,8 +31,8 @@ class Need(NamedTuple):
 
 NO_LIMITS = Limits()
 HINT = {
-    "max_output_bytes": "compute it in parts, such as plan.tiles(), or raise the limit",
-    "max_work": "take fewer or smaller windows, compute the result in parts, or raise the limit",
+    "max_output_bytes": "compute the result in parts, for example with plan.tiles(), or raise the limit",
+    "max_work": "use fewer or smaller windows, compute the result in parts, or raise the limit",
 }
 
 _scoped: Stack[Limits] = Stack("onnxpool.limits")
@@ -41,7 +41,7 @@ _known = False  # whether any limit was ever set
 
 
 def _checked(max_output_bytes: int | None, max_work: int | None) -> Limits:
-    """Limits that a caller passed. All calls obey limits from now on."""
+    """Check limits that a caller passed. From the first limit on, calls check limits."""
     global _known
     given = zip(Limits._fields, (max_output_bytes, max_work), strict=True)
     limits = Limits(*[math.inf if value is None else integer(Place(None, name), value, 1) for name, value in given])
@@ -52,27 +52,28 @@ def _checked(max_output_bytes: int | None, max_work: int | None) -> Limits:
 
 
 def _from_environment() -> Limits:
-    """The limits that the environment sets. A value that is not a limit is refused, because it was meant to be one."""
+    """The limits set by environment variables. Invalid values are refused, not ignored: somebody wanted a limit."""
     values = []
     for name in Limits._fields:
         variable = f"ONNXPOOL_{name.upper()}"
         text = os.environ.get(variable, "").strip()
         digits = text.lstrip("0")[:20]  # Python refuses to convert thousands of digits
         if text and not (text.isascii() and text.isdigit() and 0 < int(digits or 0) <= INT64_MAX):
-            raise ImportError(f"{variable}={text!r} is not a limit; pass a whole number in [1, 2^63 - 1], or unset it")
+            raise ImportError(f"{variable}={text!r} is not a limit; set it to a whole number in [1, 2^63 - 1], or "
+                              f"unset {variable}")
         values.append(int(digits) if text else None)
     return _checked(*values)
 
 
 _environment = _from_environment()
-_process = _environment  # and what `set_limits` has set
+_process = _environment  # the limits of the environment and of `set_limits`
 
 
 def set_limits(*, max_output_bytes: int | None = None, max_work: int | None = None) -> None:
     """
     Set the limits on every call of the process, for untrusted attributes and data.
 
-    `limits` describes them. They replace the limits set by an earlier call of this function.
+    `limits` describes the limits. A call replaces the limits that an earlier call of this function set.
 
     Parameters
     ----------
@@ -151,19 +152,19 @@ def limits(*, max_output_bytes: int | None = None, max_work: int | None = None) 
     ...     onnxpool.max_pool(x, 50)
     Traceback (most recent call last):
     ...
-    onnxpool.errors.PoolError: MaxPool-22: X of shape (1, 1, 100, 100) takes 6505101 steps of work, more than \
-max_work=1000000; take fewer or smaller windows, compute the result in parts, or raise the limit
+    onnxpool.errors.PoolError: MaxPool-22: X of shape (1, 1, 100, 100) needs 6505101 steps of work, more than \
+max_work=1000000; use fewer or smaller windows, compute the result in parts, or raise the limit
     """
     return Scope(_scoped, _checked(max_output_bytes, max_work), None)
 
 
 def lifted() -> AbstractContextManager[None]:
-    """Leave the calls within a block unlimited: they are steps of a call that keeps its limits."""
+    """Lift the limits within a block, whose calls are steps of another call. The other call has its own limits."""
     return Scope(_lifted, True, None)
 
 
 def in_force() -> Limits:
-    """The limits of a call that is made now."""
+    """The limits that apply to a call made now."""
     if not _known or _lifted.innermost():
         return NO_LIMITS
     limits = _process
@@ -176,10 +177,10 @@ def check(label: str, name: str, shape: tuple[int, ...], need: Need, limits: Lim
     """Refuse a call that needs more than the limits allow. The error states the array's name and shape."""
     if need.output_bytes <= limits.max_output_bytes and need.work <= limits.max_work:
         return
-    for limited, needed, limit, unit in zip(Limits._fields, need, limits, ("bytes of results", "steps of work"),
+    for limited, needed, limit, unit in zip(Limits._fields, need, limits, ("bytes for results", "steps of work"),
                                          strict=True):
         if needed > limit:
-            raise PoolError(f"{label}: {name} of shape {shape} takes {needed} {unit}, more than {limited}={limit}; "
+            raise PoolError(f"{label}: {name} of shape {shape} needs {needed} {unit}, more than {limited}={limit}; "
                             f"{HINT[limited]}", label, limited, value=needed)
 
 

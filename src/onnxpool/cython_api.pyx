@@ -32,8 +32,8 @@ cdef extern from *:
 __all__ = ["Prepared"]
 
 MOST_SIZE = 4096  # maximum size of a geometry; a larger size field is garbage
-MOST_OPERATORS = 64  # maximum number of operators that are kept
-operators = {}  # operators for geometries, by all fields but the shape
+MOST_OPERATORS = 64  # maximum number of cached operators
+operators = {}  # cache of operators for geometries, by all fields but the shape
 further_caches.append(SimpleNamespace(cache_clear=operators.clear))
 
 OPERATIONS = {
@@ -175,12 +175,12 @@ def named(dict names, str field, code):
 
 
 cdef bytes some(const int64_t* source, Py_ssize_t count):
-    """An array of integers as bytes. A NULL array has none."""
+    """An array of integers as bytes, empty if it is NULL."""
     return b"" if source == NULL else b"-" + (<const char*> source)[:count * sizeof(int64_t)]
 
 
 cdef bytes key_of(const onnxpool_geometry* geometry):
-    """A key with all fields of a geometry except its shape."""
+    """All fields of a geometry but its shape, as bytes."""
     cdef onnxpool_geometry rest = geometry[0]
     cdef Py_ssize_t spatial = geometry.ndim - 2
     rest.shape = rest.kernel_shape = rest.strides = rest.pads = rest.dilations = NULL
@@ -217,7 +217,7 @@ cdef onnxpool_handle* onnxpool_prepare_geometry(const onnxpool_geometry* given) 
     cdef onnxpool_geometry geometry
     cdef onnxpool_handle* handle
     if given == NULL:
-        raise PoolError("onnxpool: the geometry is NULL; pass one")
+        raise PoolError("onnxpool: the geometry is NULL; pass the address of one")
     geometry = known_part(given)
     name = named(OPERATIONS, "operation", geometry.operation)
     dtype = named(ELEMENTS, "dtype", geometry.dtype)
@@ -313,7 +313,7 @@ cdef const char* onnxpool_message(int status) noexcept nogil:
     if status == ONNXPOOL_NULL_POINTER:
         return "a handle or array is NULL"
     if status == ONNXPOOL_BAD_INDICES:
-        return "indices are NULL although the handle returns them, or are given although it does not"
+        return "indices are NULL although the handle computes them, or not NULL although it does not"
     if status == ONNXPOOL_BAD_THREADS:
         return "the number of threads is negative"
     if status == ONNXPOOL_NO_MEMORY:

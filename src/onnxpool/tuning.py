@@ -1,4 +1,4 @@
-"""What measurements have taught: as data, for other processes on machines of the same kind."""
+"""Wisdom: results of measurements as data, for other processes on machines of the same kind."""
 
 import json
 import platform
@@ -15,11 +15,11 @@ from .planning.solvers import SOLVERS
 from .planning.ways import ROOMS, Way, learned
 from .version import __version__
 
-KINDS = ("model name", "cpu family", "model", "CPU implementer", "CPU part")  # what identifies a processor on Linux
+KINDS = ("model name", "cpu family", "model", "CPU implementer", "CPU part")  # processor's identity on Linux
 
 
 def processor() -> str:
-    """The kind of processor, as far as the system tells."""
+    """The kind of processor, as far as the system reports it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             lines = [line.partition(":") for line in file.read().partition("\n\n")[0].splitlines()]
@@ -33,7 +33,7 @@ def processor() -> str:
 
 
 def machine() -> dict[str, str]:
-    """What the fastest way depends on besides the problem."""
+    """The facts besides the problem on which the fastest way depends."""
     return {"version": __version__, "processor": processor(), "instruction_set": kernels.isa}
 
 
@@ -63,11 +63,11 @@ def wisdom() -> dict[str, Any]:
 
 def load_wisdom(data: Mapping[str, Any]) -> int:
     """
-    Use what was learned in another process, for all plans that are made from now on.
+    Use what another process has learned, for all plans that are made from now on.
 
-    Wisdom of another version, processor or instruction set is ignored with a warning that says so, and so are entries
-    that this version does not understand. Results have the same bits with and without wisdom. Cached plans are
-    dropped, so that calls of functions and operators use it too.
+    Wisdom of another version, processor or instruction set is ignored with a warning, and so are entries that this
+    version does not understand. Results have the same bits with and without wisdom. Cached plans are dropped, so that
+    calls of functions and operators use it too.
 
     Parameters
     ----------
@@ -146,4 +146,5 @@ def load_file(path: str) -> None:
 
 
 def ignored(reason: str) -> None:
-    warnings.warn(f"onnxpool: wisdom is ignored: {printable(reason)}; tune here", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"onnxpool: wisdom is ignored: {printable(reason)}; tune on this machine", RuntimeWarning,
+                  stacklevel=3)

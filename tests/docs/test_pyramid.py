@@ -140,10 +140,10 @@ def test_refusals(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [source]
     with pytest.raises(ValueError, match="kernel_shape"):
         example.pyramid(source, target, "yx", [(2, 2), (2, 0)])
-    with pytest.raises(ValueError, match=r"was begun as .*; remove it to start anew"):
+    with pytest.raises(ValueError, match=r"was begun as .*; remove it to start again"):
         example.pyramid(source, target, "yx", [(2, 2)])
     saved(np.zeros((2, 2), np.uint8), source / "more")
-    with pytest.raises(ValueError, match=r"was begun as .*; remove it to start anew"):
+    with pytest.raises(ValueError, match=r"was begun as .*; remove it to start again"):
         example.pyramid(source, target, "yx", [(2, 2), (2, 0)])
     example.pyramid(source, tmp_path / "z", "yx", [(2, 2)])
     with pytest.raises(FileExistsError, match="choose another name"):

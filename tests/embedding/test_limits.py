@@ -234,7 +234,7 @@ def test_models_obey_limits(operator):
         run()
     onnxpool.set_limits(**FEW)
     for run in runs:
-        with pytest.raises(Exception, match=r"takes \d+ bytes of results, more than max_output_bytes=1"):
+        with pytest.raises(Exception, match=r"needs \d+ bytes for results, more than max_output_bytes=1"):
             run()
 
 
@@ -331,7 +331,7 @@ def test_a_variable_that_is_no_limit_is_refused(name, value):
     """The variable was meant to set a limit, so importing must not go on without it."""
     done = launch("-c", "import onnxpool", **{name: value})
     assert done.returncode != 0
-    assert f"ImportError: {name}={value!r} is not a limit; pass a whole number" in done.stderr
+    assert f"ImportError: {name}={value!r} is not a limit; set it to a whole number" in done.stderr
 
 
 @pytest.mark.parametrize("function", [onnxpool.limits, onnxpool.set_limits])

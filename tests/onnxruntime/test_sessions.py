@@ -361,7 +361,7 @@ def test_options_are_registered_with_once():
     """The second time is refused here, rather than by onnxruntime when a session is created."""
     chosen = onnxruntime.SessionOptions()
     register(chosen, ["MaxPool"])
-    with pytest.raises(onnxpool.PoolError, match="already have onnxpool's operators; make new options"):
+    with pytest.raises(onnxpool.PoolError, match="already have onnxpool's operators; create new options"):
         register(chosen, "all")
     assert chosen.get_session_config_entry("onnxpool.operators") == "MaxPool"
 

@@ -266,7 +266,7 @@ def test_parts_and_shares_are_picklable() -> None:
     assert np.array_equal(again(x[share.inputs]).value, share(x[share.inputs]).value)
     assert repr(part) == ("<part of MaxPool(kernel_shape=2, opset=28, return_indices=True, axes=(0, 1))"
                           ".plan((9, 8, 5), 'float64'): [1:4, 2:5, 0:5] from [1:5, 2:6, 0:5]>")
-    with pytest.raises(AttributeError, match="immutable: cannot set inputs; make a new one"):
+    with pytest.raises(AttributeError, match="immutable: cannot set inputs; create a new one"):
         part.inputs = ()
     with pytest.raises(AttributeError, match="immutable: cannot delete inputs"):
         del part.inputs

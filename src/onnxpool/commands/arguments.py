@@ -84,7 +84,7 @@ exit status:
 FIX = """
 Rewrite the pooling nodes of an ONNX model so that runtimes agree about them,
 and write the model to FILE.onnx. ceil_mode and SAME_* become pads, padding
-that counts becomes a Pad, and a runtime's missing versions become others.
+that counts becomes a Pad, and versions that a runtime lacks are replaced.
 
 A node is rewritten only if every window keeps its elements and its divisor, so
 that maxima keep their bits, and means and norms their error bounds. Otherwise

@@ -48,7 +48,7 @@ def row(node: models.NodeRun) -> dict[str, Any]:
 
 
 def write_wisdom(path: str) -> None:
-    """Write what was learned."""
+    """Write the wisdom of this process to a file."""
     with written(path) as file:
         file.write(f"{json_text(wisdom())}\n".encode())
 

@@ -81,7 +81,7 @@ def pool(operator: str, args: argparse.Namespace) -> Explanation:
     result = given.pop(RESULT_DTYPE, "none")
     if result.lower() != "none":
         if "dtype" not in cls._optional:
-            raise PoolError(f"{operator}: there is no argument {RESULT_DTYPE}, as only means have one; leave it out",
+            raise PoolError(f"{operator}: there is no argument {RESULT_DTYPE}, which only means have; leave it out",
                             operator, RESULT_DTYPE, value=result)
         given["dtype"] = dtype_named(operator, result)
     made = cls(**given)

@@ -27,7 +27,7 @@ def check_folder(path: str | None) -> None:
 
 @contextmanager
 def written(path: str) -> Iterator[IO[bytes]]:
-    """Open a file for writing. Only when it is whole does it get its name, and replace an earlier file."""
+    """Open a file for writing. It gets its name, and replaces an earlier file, only when it is complete."""
     check_folder(path)
     try:
         special = os.path.exists(path) and not os.path.isfile(path)  # a pipe or a device, which must stay

@@ -15,7 +15,7 @@ from .text import counted, json_text, print_lines
 
 
 def lines(node: NodeFix) -> list[str]:
-    """The description of what became of a node, as lines of text."""
+    """What became of a node, as lines of text."""
     return [
         f"{node.name}: {node.operator}, {'rewritten' if node.changes else 'unchanged'}",
         *(f"  now: {change}" for change in node.changes),

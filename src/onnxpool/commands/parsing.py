@@ -22,7 +22,7 @@ class Parser(argparse.ArgumentParser):
     """
     Parser of options and operands in any order.
 
-    argparse cannot parse operands that are spread between options, and takes -2,-1 for an option. Words are therefore
+    argparse cannot parse operands that are spread between options, and reads -2,-1 as an option. Words are therefore
     reordered first: options, each joined with its value, then operands. NAME=VALUE is an option if there is one of that
     name.
 

@@ -73,7 +73,7 @@ def sizes(text: str) -> tuple[int, ...]:
 
 
 def print_lines(*lines: str, file: TextIO | None = None) -> None:
-    """Print lines, which may contain hostile names. All output of commands comes here, to be escaped."""
+    """Print lines, which may contain hostile names. All output of commands is escaped here."""
     for line in lines:
         print(LEADING.sub(r"\1\\x3a", printable(line)), file=file)
 

@@ -1,7 +1,8 @@
 """
 Filters of `scipy.ndimage`, with its names, signatures and borders. Importing onnxpool does not import this module.
 
-Each function has the parameters of its namesake in SciPy, and `skipna` and `num_threads`. Windows are rectangles.
+Each function has the parameters of its namesake in SciPy, as well as `skipna` and `num_threads`. Windows are
+rectangles.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ input : array_like, dask.array.Array or xarray.DataArray
 size : int{sequence}
     Number of elements of a window{along}. A size below 2 leaves {an_axis} as it is.
 footprint : array_like, optional
-    Array without zeros whose shape is `size`. Others are refused.
+    Array whose shape is `size`. An array that contains zeros is refused.
 structure : array_like, optional
-    Array of zeros whose shape is `size`. Others are refused.
+    Array whose shape is `size`. An array with other values than zeros is refused.
 axis : int, default: -1
     Axis to filter.
 output : ndarray or dtype_like, optional
@@ -50,18 +51,19 @@ mode : str{sequence_of_str}, default: "reflect"
     (``d c b | a b c d | c b a``), "nearest" (``a a a | a b c d | d d d``), "wrap" or "grid-wrap"
     (``b c d | a b c d | a b c``), "constant" or "grid-constant" (`cval`).
 cval : float, default: 0.0
-    What lies there if the mode is "constant".
+    Value beyond the ends if the mode is "constant".
 origin : int{sequence}, default: 0
     Shift of each window towards the beginning of {an_axis}{mirrored}: from ``-(size // 2)`` to
     ``(size - 1) // 2``.
 axes : int or sequence of int, optional
-    Axes to filter, to which sequences of other arguments belong. Default is all. Names of dimensions for a DataArray.
+    Axes to filter, by default all. Sequences of other arguments have a value for each of them. For a DataArray, the
+    axes can be names of dimensions.
 truncate : bool, default: False
-    Whether integer results are means rounded towards zero, as by SciPy, instead of the nearest integers.
+    Whether to round integer results towards zero, as SciPy does, instead of to the nearest integers.
 skipna : bool, default: False
     Whether to leave NaNs out. The result of a window without any other element is NaN.
 num_threads : int, optional
-    Upper limit on the threads of this call, by default `get_num_threads()`. For dask arrays, the threads of each task,
+    Upper limit on the threads of this call, by default `get_num_threads()`. For dask arrays, the limit of each task,
     by default 1.
 """
 OTHERS = """
@@ -73,7 +75,7 @@ ndarray, dask.array.Array or xarray.DataArray of the shape of `input`
 Raises
 ------
 PoolError
-    If a value is not allowed. The error is a RuntimeError as well, which SciPy raises for most of them.
+    If a value is not allowed. The error is also a RuntimeError, which SciPy raises for most such values.
 PoolTypeError
     If a dtype or a kind of argument is not allowed.
 
@@ -91,14 +93,14 @@ Examples
 >>> from onnxpool import ndimage
 {examples}"""
 EXTREMA = """\
-Results are elements of `input`, or `cval`. In contrast to SciPy, windows that contain a NaN give NaN, unless
-`skipna` leaves it out. If zeros differ in sign, the result may be either."""
+Results are elements of `input`, or `cval`. In contrast to SciPy, the result for a window that contains a NaN is
+NaN, unless `skipna` leaves NaNs out. If a result is zero and the window has zeros of both signs, it may be either."""
 MEANS = """\
 Means of floats are computed at once for all axes, and do not depend on other windows. Means of integers are exact, and
 rounded once: to the nearest integer, with ties to even, unless `truncate` or a float `output` is given. SciPy instead
-truncates the means along each axis, before it takes those along the next one."""
+truncates the means along each axis before it averages along the next axis."""
 COMPOSED = """\
-The functions that this one consists of are called one after the other, with the same arguments."""
+An erosion and a dilation are called one after the other, with the same arguments."""
 
 
 def documented(summary: str, returns: str, also: str, notes: str, examples: str) -> Callable[[F], F]:

@@ -46,8 +46,8 @@ def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, c
 
 
 def prepared(*arguments: Any) -> Filter:
-    """The filter that `described` makes of these arguments, among which may be lists and arrays."""
-    for found in (arguments, map(plain, arguments)):  # for arguments that are not hashable, such as lists
+    """The filter that `described` makes from these arguments, some of which may be lists or arrays."""
+    for found in (arguments, map(plain, arguments)):  # the second try is for unhashable arguments, such as lists
         try:
             return described(*found)
         except PoolTypeError:
@@ -55,7 +55,8 @@ def prepared(*arguments: Any) -> Filter:
         except TypeError as error:
             reason = str(error)
     label = arguments[0]
-    raise PoolTypeError(f"{label}: an argument is not a value or a sequence of values: {reason}; pass those", label)
+    raise PoolTypeError(f"{label}: an argument is neither a value nor a sequence of values: {reason}; pass "
+                        f"one of these", label)
 
 
 def plain(value: Any) -> Any:
@@ -112,8 +113,8 @@ def size_of(label: str, size: Any, footprint: Any, structure: Any, ndim: int | N
                               f"other elements; pass size, or use scipy.ndimage.{label}", label, name,
                               value=given.shape)
         if name == "structure" and footprint is not None and np.shape(footprint) != given.shape:
-            raise FilterError(f"{label}: structure has shape {given.shape}, but footprint {np.shape(footprint)}; pass "
-                              f"one of them", label, name, value=given.shape)
+            raise FilterError(f"{label}: structure has shape {given.shape}, but footprint has {np.shape(footprint)}; "
+                              f"pass one of them", label, name, value=given.shape)
         size = given.shape
     return size
 
@@ -167,7 +168,7 @@ def checked_axes(label: str, name: str, axes: Any, ndim: int) -> tuple[int, ...]
 
 
 def check_dtypes(label: str, kind: str, dtype: np.dtype[Any], output: np.dtype[Any]) -> None:
-    """Refuse dtypes that pools do not have."""
+    """Refuse dtypes that pools do not support."""
     for name, one in (("input", dtype), ("output", output)):
         moments = one.kind in MOMENTS and kind != "uniform" and dtype == output
         if dtype_name(one) not in DTYPES and not moments:
@@ -220,7 +221,7 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
     fill, role = 0, Fill.LOST
     lines: list[Line] = []
     for axis, taps, shift, name in zip(places, sizes, origins, modes, strict=True):
-        if taps <= 1 and not along_one:  # of which SciPy reads no other argument
+        if taps <= 1 and not along_one:  # SciPy then ignores the other arguments of the axis
             continue
         if name not in MODES:
             raise FilterError(f"{label}: boundary mode not supported: {shown(name)}; pass one of {', '.join(MODES)}",

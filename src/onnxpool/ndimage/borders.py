@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]  # one for each axis
-Elements = slice | np.ndarray[Any, Any]  # of an axis
+Elements = slice | np.ndarray[Any, Any]  # positions of elements along an axis
 
 
 class Gap(NamedTuple):
@@ -62,7 +62,7 @@ MODES: dict[str, Callable[[Array, int], Array] | None] = {
 
 
 class Fill(Enum):
-    """What constants do to a result: no more than padding, no more than a comparison with them, or anything."""
+    """How constants affect a result: as padding does, as a comparison with the constant does, or in any way."""
 
     LOST, CLAMPS, READ = range(3)
 
@@ -76,7 +76,7 @@ class Line(NamedTuple):
     after: int
     mode: str
     clipped: tuple[bool, bool]  # whether windows can be clipped at the beginning, and at the end
-    clamps: bool = False  # whether the results of windows that were clipped have to be compared with the constant
+    clamps: bool = False  # whether results of clipped windows must be compared with the constant
 
     @property
     def taps(self) -> int:
@@ -88,11 +88,12 @@ def line_of_extrema(axis: int, size: int, before: int, after: int, mode: str, fi
     """
     The windows of maxima or minima along an axis.
 
-    A window can be clipped if everything beyond the end is an element of the clipped window as well. The repeated edge
-    always is. The window of element i reaches back to place i - before; reflected, this is element before - i - 1, and
-    mirrored, element before - i. For all i < before, these are at most i + after if they are so for i = 0.
+    A window can be clipped if every element that it reads beyond the end is also in the clipped window. For repeated
+    edges, this always holds. The window of element i reaches back to position i - before. With reflection, element
+    before - i - 1 is there, and with mirroring, element before - i. For all i < before, these elements are at most
+    i + after if they are so for i = 0.
 
-    Beyond the end, the same holds in reverse order. A window of a whole period is one of the whole axis.
+    Beyond the other end, the same holds in reverse order. A window that spans a whole period covers the whole axis.
     """
     extend, clipped = MODES[mode], (before == 0, after == 0)
     if extend in (repeated, None):
@@ -120,7 +121,7 @@ def clamped(line: Line) -> list[tuple[slice, ...]]:
 
 
 def elements(line: Line, ranges: Sequence[Range], *, picked: bool) -> tuple[Elements, ...]:
-    """The elements at places [low, high) of an extended axis, in parts, or one by one. Where constants are, any are."""
+    """The elements at positions [low, high) of an extended axis, in parts or one by one. Constants replace some."""
     extend, size = MODES[line.mode] or repeated, line.size
     if picked:
         return extend(np.concatenate([np.arange(low, high) for low, high in ranges]), size),
@@ -131,7 +132,7 @@ def elements(line: Line, ranges: Sequence[Range], *, picked: bool) -> tuple[Elem
 
 
 def cropped(places: Sequence[Elements]) -> tuple[slice, tuple[Elements, ...]]:
-    """The range of an axis that has these elements, and the elements of this range."""
+    """The smallest range of an axis that contains these elements, and their positions within this range."""
     ends = [(part.start, part.stop) if isinstance(part, slice) else (part.min(), part.max() + 1) for part in places]
     low, high = int(min(begin for begin, _ in ends)), int(max(end for _, end in ends))
     return slice(low, high), tuple([slice(part.start - low, part.stop - low) if isinstance(part, slice) else part - low
@@ -139,7 +140,7 @@ def cropped(places: Sequence[Elements]) -> tuple[slice, tuple[Elements, ...]]:
 
 
 def constants(line: Line, low: int, high: int, count: int) -> list[tuple[slice, ...]]:
-    """Where constants are among `count` elements, the first at place `low`, and the last before `high`."""
+    """Where constants are among `count` elements, the first at position `low` and the last before `high`."""
     ends = ((0, -low), (count + line.size - high, count)) if MODES[line.mode] is None else ()
     return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
 
@@ -151,13 +152,13 @@ def extended(x: Any, axis: int, places: Sequence[Elements]) -> Any:
     for place in places:
         if isinstance(place, slice) or type(x) is not np.ndarray or not x.flags.c_contiguous:
             pieces.append(x[(*before, place)])
-        else:  # NumPy would copy all of another array before it takes some
+        else:  # for other arrays, `take` would copy the whole array first
             pieces.append(x.take(place, axis, mode="clip"))
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis)
 
 
 def picks_of(shape: Sequence[int], crop: Sequence[slice], extends: Sequence[tuple[int, tuple[Elements, ...]]]) -> Array:
-    """The places, in a flattened array, of the elements of a part of it, which are picked along extended axes."""
+    """The positions in a flattened array of the elements that a step reads, which are picked along extended axes."""
     picked, picks = dict(extends), np.zeros((), np.intp)
     for axis, size in enumerate(shape):
         begin, end = crop[axis].start, crop[axis].stop
@@ -166,7 +167,7 @@ def picks_of(shape: Sequence[int], crop: Sequence[slice], extends: Sequence[tupl
 
 
 def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[Ranges, list[Strip]]:
-    """The inner results, whose windows can be clipped, and strips of all others. The inner ones may be none."""
+    """The inner results, whose windows can be clipped, and strips of all others. There may be no inner results."""
     inner: list[Range] = [(0, size) for size in shape]
     strips = []
     for line in lines:

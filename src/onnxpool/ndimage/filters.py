@@ -1,4 +1,4 @@
-"""Filters: the pools that compute one for arrays of one shape and dtype."""
+"""Filters: the pools that compute a filter for arrays of one shape and dtype."""
 
 from __future__ import annotations
 
@@ -22,54 +22,55 @@ if TYPE_CHECKING:
     from ..arrays import Array
     from ..base import Operator
 
-SMALL = 1 << 14  # elements of arrays that are extended as a whole
-PICKED, PICKED_ALONG = 1 << 13, 64  # elements up to which those of a strip, or of an axis, are taken one by one
+SMALL = 1 << 14  # maximum elements of arrays that are extended as a whole
+PICKED, PICKED_ALONG = 1 << 13, 64  # maximum elements taken one by one: of a strip, and along an axis
 BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
-INDEXING = 4  # temporary numbers for each element beyond an end, of which each is as large as a float64
-FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # of large arrays; elements of a block of these
-LONG, LARGE_BLOCK = 16, 1 << 21  # windows along axes that are halved at little cost; elements of a block without any
-MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
+INDEXING = 4  # temporary numbers for each element beyond an end, each as large as a float64
+FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # blocks of a large array, and maximum elements of each
+# Halving an axis of at least LONG windows costs little. Without such an axis, blocks may have LARGE_BLOCK elements.
+LONG, LARGE_BLOCK = 16, 1 << 21
+MOST_TRUNCATED = 1 << 25  # windows whose means can be truncated have fewer taps
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
 CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
           ("minimum", False): np.minimum, ("minimum", True): np.fmin}
 FLOAT32, FLOAT64, UINT8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8)
 
-Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and where a pool has them
+Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and of a pool's result
 Run = Callable[["Operator", Any], Any]
 Finish = Callable[[Any, Any, Run], Any]  # turns means of elements into results
 
 
 class FilterError(PoolError, RuntimeError):
-    """Error for a value of an argument. SciPy raises a RuntimeError or a ValueError for it, and this error is both."""
+    """Error for a value of an argument. SciPy raises a RuntimeError or a ValueError; this error is both."""
 
 
 class FilterAxisError(FilterError, IndexError):
-    """Error for an axis that an array does not have, which is an IndexError as well, as NumPy's and SciPy's are."""
+    """Error for an axis that an array does not have. It is also an IndexError, like NumPy's and SciPy's errors."""
 
 
 class Step(NamedTuple):
-    """A part of a result, as pools of a part of the input. None stands for all of them, or for nothing to do."""
+    """A part of a result, computed by pools of a part of the input. None means everything, or nothing to do."""
 
     crop: tuple[slice, ...] | None  # the part of the input
-    extends: tuple[tuple[int, tuple[Elements, ...]], ...]  # the extended axes, and the elements that they then have
+    extends: tuple[tuple[int, tuple[Elements, ...]], ...]  # extended axes, with the elements along them
     fills: tuple[tuple[slice, ...], ...]  # where these elements are constants
-    pools: tuple[Operator, ...]  # one after the other
+    pools: tuple[Operator, ...]  # called one after the other
     stores: Stores
     finish: Finish | None
-    source: np.dtype[Any] | None  # to which elements are converted first
-    picks: Array | None  # the places of few elements in the flattened array
-    exact: Step | None  # instead of this one, for elements of a magnitude beyond `limit`
+    source: np.dtype[Any] | None  # dtype to which elements are converted first
+    picks: Array | None  # positions of the elements in the flattened array, if there are few
+    exact: Step | None  # replaces this step if an element's magnitude exceeds `limit`
     limit: float
 
 
 class Task(NamedTuple):
     """How elements of a dtype become results."""
 
-    source: np.dtype[Any] | None  # to which they are converted first
+    source: np.dtype[Any] | None  # dtype to which elements are converted first
     passes: tuple[tuple[Line, ...], ...]  # the windows of each pool, between which results are converted
     means: np.dtype[Any] | None = None
     finish: Finish | None = None
-    exact: Task | None = None  # instead of this one, for elements of a magnitude beyond `limit`
+    exact: Task | None = None  # replaces this task if an element's magnitude exceeds `limit`
     limit: float = 0.0
 
 
@@ -79,17 +80,17 @@ def call(op: Operator, x: Array, num_threads: int | None) -> Any:
 
 
 def integers(y: Any, x: Any, run: Run, rounded: Callable[..., Any], dtype: np.dtype[Any] | None) -> Any:
-    """Means as whole numbers, and of a dtype unless it is None."""
+    """Means as whole numbers, of the given dtype unless it is None."""
     y = rounded(y, out=y) if type(y) is np.ndarray and y is not x else rounded(y)
     return y if dtype is None else y.astype(dtype)
 
 
 def corrected(y: Any, x: Any, run: Run, op: Any = None, taps: int = 1) -> Any:
     """
-    Means of integers, which are rounded to the nearest ones, rounded towards zero instead.
+    Means of integers, rounded towards zero. `y` has the means rounded to the nearest integers.
 
-    A sum differs from `taps` times the nearest integer to its mean by at most half of `taps`. The sums of the low bits
-    of the elements, which are exact, tell by how much. `op` takes their means.
+    A sum differs from `taps` times the integer nearest to its mean by at most half of `taps`. The exact sums of the
+    elements' low bits determine the difference. `op` averages the low bits.
     """
     mask = (1 << taps.bit_length() + 1) - 1
     low = x if mask > np.iinfo(x.dtype).max else x & x.dtype.type(mask)
@@ -99,12 +100,12 @@ def corrected(y: Any, x: Any, run: Run, op: Any = None, taps: int = 1) -> Any:
 
 
 def keeps_order(dtype: np.dtype[Any], output: np.dtype[Any]) -> bool:
-    """Whether converting elements of a dtype never makes the larger of two the smaller one."""
+    """Whether converting elements of a dtype preserves their order."""
     return np.can_cast(dtype, output, "safe") or dtype_name(output) in FLOATS
 
 
 def is_element(value: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether a number is one of an integer dtype."""
+    """Whether an integer dtype can represent a number."""
     limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     return bool(limits[0] <= value <= limits[1]) and value == int(value)
 
@@ -113,7 +114,7 @@ class Filter:
     """
     A filter for arrays of one shape and dtype.
 
-    Results whose windows can be clipped are those of one pool with padding. All others, which are at the borders, come
+    One pool with padding computes all results whose windows can be clipped. All others, which are at the borders, come
     from pools of strips that are extended according to the mode. Small arrays are extended as a whole.
     """
 
@@ -162,7 +163,7 @@ class Filter:
         if self.kind != "uniform":
             if keeps_order(dtype, output):
                 return Task(None if dtype == output else output, lines)
-            return Task(None, (self.lines[:1], self.lines[1:]))  # as SciPy, which stores the results of each axis
+            return Task(None, (self.lines[:1], self.lines[1:]))  # as in SciPy, which stores the results of each axis
         source = UINT8 if dtype.kind == "b" else None
         elements, of_integers = source or dtype, dtype.kind in "biu"
         finish: Finish | None = None
@@ -178,8 +179,8 @@ class Filter:
             exact = Task(source, lines, output if dtype_name(output) in results_of(dtype_name(elements)) else FLOAT64)
         if not self.lines or (elements.itemsize <= 2 and exact.finish is None):
             return exact
-        # Sums below 2^(digits - 1) are exact. Their quotients are rounded once, and never to an integer or to a tie
-        # between two, unless they are one.
+        # Sums below 2^(digits - 1) are exact. Their quotients are rounded once. A rounded quotient is an integer, or a
+        # tie between two integers, only if the exact quotient is.
         bits, taps = 8 * elements.itemsize, math.prod(self.reach)
         if bits == 64:
             return Task(FLOAT64, lines, FLOAT64, finish, exact, 2.0**52 / taps)
@@ -197,13 +198,13 @@ class Filter:
         return math.prod(sizes)
 
     def _check_memory(self, size: int) -> None:
-        """Refuse to read so many elements at once, if there is no memory for them."""
+        """Refuse to read more elements at once than the machine's memory can hold."""
         if size * FLOAT64.itemsize > machine_memory():
-            raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, for which this "
-                              f"machine lacks the memory; lower size", self.label, "size", value=tuple(self.reach))
+            raise FilterError(f"{self.label}: size of {self.reach} reads {size} elements at once, more than fit "
+                              f"into this machine's memory; lower size", self.label, "size", value=tuple(self.reach))
 
     def _blocks(self, strip: Strip, limit: int) -> Iterator[Strip]:
-        """Parts of results that each read at most this many elements, unless windows overlap too much for a gain."""
+        """Parts of results that each read at most this many elements, unless windows overlap too much."""
         spans = [end - begin for begin, end in strip.ranges]
         if strip.gap is not None:
             spans[strip.gap.axis] = 0
@@ -222,7 +223,7 @@ class Filter:
         inner, strips = frame(self.shape, self.lines)
         everything = self._size(self._everything)
         alike = self.direct and self.border is self.inside
-        itemsize = self.dtype.itemsize if alike else FLOAT64.itemsize  # of the widest dtype that elements become
+        itemsize = self.dtype.itemsize if alike else FLOAT64.itemsize  # of the widest dtype in use
         limit = max(BLOCK // itemsize, min(everything // FEW_BLOCKS, LARGEST_BLOCK))
         if everything <= SMALL or (self.direct and not strips):
             yield self.whole()
@@ -240,7 +241,7 @@ class Filter:
         return Strip(tuple([(0, size) for size in self.shape]))
 
     def whole(self) -> Step:
-        """The step that computes the whole result, of the whole array."""
+        """The step that computes the whole result from the whole array."""
         _, strips = frame(self.shape, self.lines)
         return self.step(self._everything, self.border if strips else self.inside)
 
@@ -267,7 +268,7 @@ class Filter:
                 extends.append((line.axis, places))
                 shares[line.axis] = count / (crop[line.axis].stop - crop[line.axis].start)
                 fills += constants(line, low, high, count)
-        extends.sort(key=lambda extend: shares[extend[0]])  # axes that become shorter come first
+        extends.sort(key=lambda extend: shares[extend[0]])  # axes that become shorter are extended first
         pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
         finish = task.finish
         if finish is corrected:
@@ -279,7 +280,7 @@ class Filter:
                     self._stores(strip), finish, task.source, picks, exact, task.limit)
 
     def _stores(self, strip: Strip) -> Stores:
-        """Where results are stored, and which they are; nothing for all of them."""
+        """Where results are stored, and which results; nothing if all of them are."""
         if strip == self._everything:
             return ()
         place = tuple([slice(*one) for one in strip.ranges])
@@ -300,7 +301,7 @@ class Filter:
     # Running
 
     def read(self, step: Step, x: Any) -> Any:
-        """The elements that a step reads, of an array that may be one of dask."""
+        """The elements that a step reads from a NumPy or dask array."""
         if step.picks is not None and type(x) is np.ndarray and (x.size <= SMALL or x.flags.c_contiguous):
             x = x.take(step.picks, mode="clip")
         else:
@@ -322,7 +323,7 @@ class Filter:
         return y if step.finish is None else step.finish(y, x, run)
 
     def clamped(self, y: Any) -> Any:
-        """The results; results at borders are compared with the constant."""
+        """The results, of which results at borders are compared with the constant first."""
         for place in self.clamps:
             compared = y[place]
             if type(y) is np.ndarray:

@@ -53,7 +53,7 @@ DECLARED = ("the model declares the sizes that onnx's shape inference predicts, 
 LARGEST_PAD = 2**16  # elements along an axis that a Pad may add: it takes memory, unlike the pads of a pool
 MEANS, MAXIMA = AVERAGE + QLINEAR, MAXIMUM + NHWC
 
-# What the table does not list, because it describes no single runtime.
+# Disagreements that the table does not list, because they concern no single runtime.
 PORTABILITY = (
     Disagreement("ceil-mode", "some runtimes, such as onnxruntime-web on WebGPU,", POOLS + QUANTISED,
                  lambda case: case.ceil, "do not support ceil_mode"),
@@ -121,7 +121,7 @@ class State(NamedTuple):
 
 
 def closed(shape: Sequence[int | str]) -> tuple[int, ...]:
-    """A shape with 1 for unknown sizes, which only the batch and channel axes have, and which no window depends on."""
+    """A shape with 1 for unknown sizes, which only batch and channels have. No window depends on them."""
     return tuple(size if isinstance(size, int) else 1 for size in shape)
 
 
@@ -143,13 +143,13 @@ def spatial(case: Case) -> range:
 
 
 def tail(axis: Axis) -> int:
-    """The pads at the end with which rounding down gives the same number of windows."""
+    """The end pads for which rounding down yields the same number of windows."""
     least = (axis.out - 1) * axis.stride + axis.span - axis.size - axis.pads[0]
     return axis.pads[1] if least <= axis.pads[1] < least + axis.stride else max(0, least)
 
 
 def check_kept(old: State, new: State, heads: Sequence[int]) -> None:
-    """Refuse other windows: `heads` is how many elements of a Pad precede the input along each axis."""
+    """Refuse other windows. `heads` is the number of elements that a Pad adds before the input along each axis."""
     means = old.case.name in MEANS
     for ours, theirs, head in zip(old.case.axes, new.case.axes, heads, strict=True):
         if ours.out != theirs.out or ours.pads[0] != theirs.pads[0] + head:
@@ -162,7 +162,8 @@ def check_kept(old: State, new: State, heads: Sequence[int]) -> None:
             raise UnfitError("a mean would get another divisor, because ceil_mode overhangs padding that counts")
     covers = [all(axis.covers for axis in state.case.axes) for state in (old, new)]
     if old.case.name in QLINEAR and covers[0] != covers[1]:
-        raise UnfitError("a quantised mean would be rounded differently, as means of all elements are")
+        raise UnfitError("a quantised mean would be rounded differently, because only the old or only the new window "
+                         "covers all elements")
 
 
 def explicit(state: State) -> Iterator[State]:
@@ -320,7 +321,7 @@ class NodeFix:
     fixed, remaining : list of dict
         Disagreements that the rewriting settled, and disagreements that remain, as in `NodeCheck`.
     reasons : list of str
-        Why not all could be settled.
+        Reasons why some disagreements remain.
     """
 
     name: str
@@ -456,7 +457,7 @@ def find(model: onnx.ModelProto, path: str | Path) -> list[Found]:
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """The value of an attribute as a number of another kind, if that has it: versions give p different types."""
+    """An attribute's value in another type, if that can represent it: the type of p depends on the version."""
     if kind == onnx.AttributeProto.FLOAT and isinstance(value, int):
         return float(value)
     if kind == onnx.AttributeProto.INT and isinstance(value, float) and value.is_integer():
@@ -545,7 +546,7 @@ def described(node: onnx.NodeProto) -> str:
 
 
 def opsets_for(model: onnx.ModelProto) -> list[int]:
-    """Other opsets, one for each set of versions of the pooling nodes, in which no other node has another version."""
+    """Other opsets, one for each combination of pooling-node versions, that keep the versions of all other nodes."""
     own = {entry.version for entry in model.opset_import if entry.domain in ("", LONG_NAME)}
     if len(own) != 1 or model.functions:
         return []

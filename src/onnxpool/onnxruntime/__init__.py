@@ -84,7 +84,7 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
     names = nodes.chosen(ops)
     release, delegates = release_of_onnxruntime(), ops == "missing"
     if entry(session_options, MARK) is not None:
-        raise PoolError("register: these session options already have onnxpool's operators; make new options")
+        raise PoolError("register: these session options already have onnxpool's operators; create new options")
     with _turn:
         bridge.wanted = nodes.kinds(names, delegates, tune)
         try:
@@ -96,7 +96,7 @@ def register(session_options: Any, ops: str | Iterable[str] = "missing", *, opse
 
 
 class Recording(ContextDecorator):
-    """What `record_nodes` returns."""
+    """The context manager that `record_nodes` returns."""
 
     def __enter__(self) -> list[NodeRecord]:
         made: list[NodeRecord] = []

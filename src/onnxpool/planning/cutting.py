@@ -172,7 +172,7 @@ class Cuttable(Plan):
 
     def _shares(self, limit: Limit) -> Iterator[Share]:
         if self.operator.windowed or self.operator.quantised:
-            raise PoolError(f"{self.label}: only global operators on floats and maxima have partial results; use "
+            raise PoolError(f"{self.label}: only global operators that are not quantised have partial results; use "
                             f"`tiles`, which splits the result", self.label, "partials")
         places = set(self._places())
         cut = [size if axis in places else 1 for axis, size in enumerate(self.shape)]
