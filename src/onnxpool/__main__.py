@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return refuse("there is not enough memory")
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # no user can correct it, so its traceback is for a report
+    except Exception as error:  # a bug: the traceback belongs in a report
         print_lines(*"".join(traceback.format_exception(error)).splitlines(), file=sys.stderr)
         return refuse(f"internal error: {type(error).__name__}: {error}; please report it with the lines above")
 

@@ -17,11 +17,11 @@ SIDES = {"kernel_shape": 1, "pooled_shape": 1, "strides": 1, "dilations": 1, "pa
 MOST_SHOWN = 200  # characters of a value that messages quote
 
 
-OTHERS = (bool, np.bool_, np.timedelta64)  # which Python or NumPy count as integers
+OTHERS = (bool, np.bool_, np.timedelta64)  # types that Python or NumPy count as integers
 
 
 def is_integer(value: object) -> bool:
-    """Whether a value is an integer. A bool does not count as one."""
+    """Whether a value is an integer other than a bool."""
     return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, OTHERS))
 
 
@@ -107,7 +107,7 @@ class Attribute:
 
 
 class Ints(Attribute):
-    """One integer per spatial axis, or two for its two sides. A single integer applies to all."""
+    """One integer per spatial axis, or one for each side of the axis. A single integer applies to all of them."""
 
     __slots__ = ("minimum", "omitted")
     type = "ints"
@@ -123,7 +123,7 @@ class Ints(Attribute):
         return self.omitted
 
     def way(self, where: Place) -> str:
-        """What to pass instead of a value that is not such a sequence: the end of the message."""
+        """The end of an error message: what to pass instead of an invalid value."""
         each = ("one int for each spatial axis", "two ints for each spatial axis, all beginnings first")
         rest = "" if self.omitted is None else f", or leave {where.attribute} out"
         return f"pass {each[SIDES[where.attribute] - 1]}{rest}"
@@ -163,7 +163,7 @@ class Axes(Ints):
         super().__init__(minimum=-MOST_AXES)
 
     def way(self, where: Place) -> str:
-        """What to pass instead of a value that is not a sequence of axes: the end of the message."""
+        """The end of an error message: what to pass instead of an invalid value."""
         return "pass the number of each axis to pool"
 
     def check(self, where: Place, value: Any) -> tuple[int, ...]:
@@ -173,7 +173,7 @@ class Axes(Ints):
 
 
 class Flag(Attribute):
-    """One of a few integers, which are 0 and 1 unless others are given. A bool counts as 0 or 1."""
+    """One of a few integers, by default 0 and 1. A bool counts as 0 or 1."""
 
     __slots__ = ("values",)
     type = "int"

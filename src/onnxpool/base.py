@@ -57,13 +57,13 @@ class Operator(Frozen):
     channels_last : bool
         Whether arrays are (N, *spatial, C) instead of (N, C, *spatial).
     return_indices : bool
-        Whether calls return Indices as well. Only MaxPool has them.
+        Whether calls return Indices as well. Only MaxPool and MinPool return Indices.
     axes : tuple of int, or None
         Given axes to pool, or None for the spatial axes of ONNX.
     keepdims : bool
         Whether the result keeps pooled axes. Only global operators can drop them.
     dtype : numpy.dtype, or None
-        Given dtype of the result. Only means have one.
+        Given dtype of the result. Only operators that take means accept one.
     skipna : bool
         Whether NaNs and NaTs are left out.
     label : str
@@ -305,8 +305,8 @@ class Operator(Frozen):
         out : ndarray, optional
             Array that receives the result and is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
-            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
-            single-threaded.
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB use
+            one thread.
 
         Returns
         -------
@@ -383,7 +383,7 @@ def clear_caches() -> None:
     """
     Clear the caches of operators and plans, and free their memory.
 
-    Operators and plans in use elsewhere stay valid. Later calls create the operators and plans they need again.
+    Operators and plans in use elsewhere stay valid. Later calls create the operators and plans that they need.
 
     See Also
     --------

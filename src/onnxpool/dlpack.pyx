@@ -91,7 +91,7 @@ def check_device(kind, obj=None):
 
 
 def asked(obj, method, **given):
-    """What a method of a producer returns. The protocol defines BufferError; other errors become our own."""
+    """The result of a producer's method. The protocol defines BufferError; other errors become PoolTypeErrors."""
     try:
         return getattr(obj, method)(**given)
     except (BufferError, MemoryError):
@@ -150,7 +150,7 @@ cdef tuple extents(const DLTensor* tensor, object itemsize):
 
 cdef cnp.ndarray array_of(const DLTensor* source, Owner owner, bint writeable):
     """A view of a tensor's memory, which `owner` keeps alive."""
-    cdef DLTensor own = source[0]  # a copy, so that the producer cannot change fields after they are checked
+    cdef DLTensor own = source[0]  # a copy, so that checks hold even if the producer changes the original
     cdef const DLTensor* tensor = &own
     cdef cnp.npy_intp shape[64]
     cdef cnp.npy_intp strides[64]
@@ -175,8 +175,8 @@ cdef cnp.ndarray array_of(const DLTensor* source, Owner owner, bint writeable):
 
 
 cdef void* claim(capsule, const char* name, const char* used) except? NULL:
-    """The tensor of a capsule, which is then marked as used; NULL if the capsule has another name. Only one of the
-    threads that read the same capsule gets the tensor."""
+    """The tensor of a capsule of this name, which is then marked as used; NULL if it has another name. If several
+    threads read the same capsule, only one of them gets the tensor."""
     cdef void* tensor = NULL
     with cython.critical_section(capsule):
         if PyCapsule_IsValid(capsule, name):
@@ -186,7 +186,7 @@ cdef void* claim(capsule, const char* name, const char* used) except? NULL:
 
 
 cdef consume(capsule):
-    """The array for a capsule's tensor. After an error, the capsule owns the tensor again."""
+    """The array of a capsule. If there is an error, the capsule gets its tensor back."""
     cdef Owner owner = Owner()
     cdef DLManagedTensor* legacy
     cdef DLManagedTensorVersioned* versioned
@@ -234,7 +234,7 @@ def from_dlpack(obj):
     -------
     ndarray
         An array with the tensor's shape and strides; bfloat16 is the dtype of the package ml_dtypes. It is writeable
-        unless the tensor is read-only, or uses a protocol older than DLPack 1.0, which does not say.
+        unless the tensor is read-only, or uses a protocol older than DLPack 1.0, which does not say whether it is.
 
     Raises
     ------

@@ -170,7 +170,7 @@ class Plan(Frozen):
         """
         Draw the picture of `Explanation.svg` with matplotlib, as `Explanation.plot` does.
 
-        Requires ``onnxpool[plot]``. The picture is dark if the axes are.
+        Requires ``onnxpool[plot]``. The picture is dark if the axes are dark.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class Plan(Frozen):
         n : int, optional
             Minimum number of parts, provided that the result has that many elements.
         max_bytes : int, optional
-            Maximum size in bytes of the input and output of a part together. Give either `n` or `max_bytes`.
+            Maximum size in bytes of the input and output of a part together. Pass either `n` or `max_bytes`.
 
         Returns
         -------
@@ -254,7 +254,7 @@ class Plan(Frozen):
         n : int, optional
             Minimum number of shares, provided that the pooled axes have that many elements.
         max_bytes : int, optional
-            Maximum size of the input of a share in bytes, including the copy that sums of 16-bit floats need. Give
+            Maximum size of the input of a share in bytes, including the copy that sums of 16-bit floats need. Pass
             either `n` or `max_bytes`.
 
         Returns
@@ -300,9 +300,9 @@ class Plan(Frozen):
         """
         Measure all ways to compute the result, and use the fastest from now on.
 
-        The ways differ in loops, memory layouts and tile sizes, and all return the same bits. Other plans that are made
-        for the same problem later use the fastest way too. A problem that was measured before with as many threads, or
-        loaded with `load_wisdom`, is not measured again.
+        The ways differ in loops, memory layouts and tile sizes, and all return the same bits. Plans that are later made
+        for the same problem also use the fastest way. A problem is not measured again if it was measured before with
+        the same number of threads, or loaded with `load_wisdom`.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class Plan(Frozen):
         return self
 
     def _uncut(self) -> PoolError:
-        """The error for plans that have no parts."""
+        """The error of plans that cannot be cut into parts."""
         return PoolError(f"{self.label}: positions come from values of an input, so the result cannot be cut into "
                          f"parts; cut the inputs", self.label, "slices")
 
@@ -385,8 +385,8 @@ class Plan(Frozen):
         out : ndarray, optional
             Array that receives the result and is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
-            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
-            single-threaded.
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB use
+            one thread.
 
         Returns
         -------

@@ -49,13 +49,14 @@ class Explanation(str):
         """
         Draw the windows.
 
-        For two pooled axes, the picture shows the elements with their padding, some windows, and a table of the numbers
-        of all windows: what a mean divides by, or how many elements there are. For another number of axes, it is a
-        strip of elements for each axis, with the taps of each window below it. Padding that counts, padding that does
-        not and the overhang of ceil_mode look different. Long axes are cut in the middle.
+        For two pooled axes, the picture shows the elements with their padding, some windows, and a table with a number
+        for each window: the divisor of a mean, or otherwise the number of elements. For another number of axes, the
+        picture is a strip of elements for each axis, with the taps of each window below it. Padding that counts,
+        padding that does not and the overhang of ceil_mode look different. Long axes are cut in the middle.
 
-        For MaxRoiPool and RoiAlign, it shows the bins of the first region, with their samples, or of the first image if
-        no regions were given. For MaxUnpool, it shows where the elements of the first plane go.
+        For MaxRoiPool and RoiAlign, the picture shows the bins of the first region, with their samples, or the bins of
+        the whole first image if no regions were given. For MaxUnpool, it shows where the elements of the first plane
+        go.
 
         Returns
         -------
@@ -76,7 +77,7 @@ class Explanation(str):
         """
         Draw the picture of `svg` with matplotlib. Requires ``onnxpool[plot]``.
 
-        It is dark if the axes are.
+        The picture is dark if the axes are dark.
 
         Parameters
         ----------
@@ -118,7 +119,7 @@ class Explanation(str):
             windows also have ``axes``, and two entries about row-major arrays: ``form``, the few dimensions that the
             loops see, or None if no loop runs; and ``route``, the names of the solvers, as listed by
             `onnxpool.kernels.routes`. If further inputs were given, plans of MaxRoiPool and RoiAlign have ``regions``:
-            for each one its image, its corners, and its bins along each axis, with their samples. Plans of MaxUnpool
+            for each region its image, its corners, and its bins along each axis, with their samples. Plans of MaxUnpool
             have ``places``: for each element of X, in the order of N, C and the spatial axes, its position in the
             result, in the same order of axes.
 

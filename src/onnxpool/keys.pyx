@@ -27,7 +27,7 @@ cdef extern from "Python.h":
     PyObject* PySequence_Fast_GET_ITEM(object sequence, Py_ssize_t i)
     Py_ssize_t PySequence_Fast_GET_SIZE(object sequence)
 
-MOST_KEPT = 1024  # maximum number of operators, and of plans, in caches
+MOST_KEPT = 1024  # maximum number of operators in their cache, and of plans in theirs
 cdef enum:
     MOST_CALLS = 64  # a power of two
     MOST_PARAMETERS = 24
@@ -77,11 +77,11 @@ cdef bint same_items(value, other):
     return True
 
 
-cdef list calls = [None] * MOST_CALLS  # the last calls, which most calls repeat
+cdef list calls = [None] * MOST_CALLS  # the latest calls, which most calls repeat
 
 
 def forget_calls():
-    """Clear the cache of recent calls."""
+    """Clear the cache of the latest calls."""
     calls[:] = [None] * MOST_CALLS
 
 
@@ -112,8 +112,8 @@ cdef object find(cls, tuple names, PyObject** arguments):
 
 cdef object look_up(cls, tuple names, PyObject** arguments, Py_ssize_t place):
     """
-    The operator of a class with these arguments, cached by their values. The call is remembered at `place`, unless
-    it is negative.
+    The operator of a class with these arguments, cached by their values. The call is stored in `calls` at this place,
+    unless the place is negative.
 
     Equal arguments of different types can mean different things: where 2 is allowed, 2.0 may not be. The key therefore
     includes the types of all values except None, and of the items of tuples.
@@ -160,9 +160,9 @@ cdef class Function:
     cdef object cls, function
     cdef tuple parameters, defaults  # a default may be `required`
     cdef tuple names                 # names of the attributes
-    cdef int[MOST_PARAMETERS] attributes, inputs  # the places of attributes and inputs among the parameters
-    cdef Py_ssize_t placed           # number of parameters that can be passed by position
-    cdef Py_ssize_t count, taken     # number of inputs, and of parameters without `out` and `num_threads`
+    cdef int[MOST_PARAMETERS] attributes, inputs  # places of attributes and inputs among the parameters
+    cdef Py_ssize_t placed           # parameters that can be given by position
+    cdef Py_ssize_t count, taken     # inputs, and parameters without `out` and `num_threads`
     cdef dict __dict__
     cdef object __weakref__
 

@@ -101,8 +101,8 @@ class Part(Frozen):
         out : ndarray, optional
             Array that receives the result and is returned. A tuple of two for MaxPool with Indices.
         num_threads : int, optional
-            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
-            single-threaded.
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB use
+            one thread.
 
         Returns
         -------
@@ -193,8 +193,8 @@ class Share(Part):
         out : ndarray, optional
             Array that receives the values.
         num_threads : int, optional
-            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB run
-            single-threaded.
+            Upper limit on the threads of this call. Default is `get_num_threads()`. Calls on less than 512 KiB use
+            one thread.
 
         Returns
         -------
@@ -241,7 +241,7 @@ def ranges_of(label: str, slices: Any, shape: tuple[int, ...]) -> list[Range]:
 
 
 class Limit(NamedTuple):
-    """The limit on parts: a minimum number of them, or a maximum size in bytes."""
+    """The limit on parts: a minimum number of parts, or their maximum size in bytes."""
 
     n: int | None
     max_bytes: int | None
@@ -265,13 +265,13 @@ class Limit(NamedTuple):
         Parameters
         ----------
         label : str
-            The operator, as messages name it.
+            Name of the operator in messages.
         sizes : sequence of int
             The size of the result along each axis.
         reads : callable
-            Given an axis and a number of positions, how many input elements they read.
+            Function of an axis and a number of positions: the number of input elements that the positions read.
         held : callable
-            Given the size of a block along each axis, its size in bytes.
+            Function of a block's size along each axis: the size of the block in bytes.
         """
         blocks = [max(1, size) for size in sizes]
 

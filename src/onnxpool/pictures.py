@@ -1,8 +1,8 @@
 """
 Pictures of windows, as SVG or with matplotlib.
 
-For two pooled axes, a picture shows the image with its padding and some windows, and below it what each window is
-divided by. For another number of axes, it shows a strip of elements for each axis, and the windows along it.
+For two pooled axes, a picture shows the image with its padding and some windows, and below it the divisor of each
+window. For another number of axes, it shows a strip of elements for each axis, and the windows along it.
 
 The explorer's `picture.js` is this module in JavaScript, and draws the same SVG.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # All sizes are pixels. Pictures fit the screen of a telephone.
 WIDTH, MARGIN = 380, 10
-INCH = 72  # pixels, and points
+INCH = 72  # pixels or points per inch
 LINE, LETTERS = 16, {"heading": 52, "caption": 60}  # height of a line of text, and its letters
 CELL, STRIP = 20, 16  # sides of a cell of an image, and of a strip
 DIGIT = 7  # width of a digit at most
@@ -209,7 +209,7 @@ class Picture(NamedTuple):
         return axis.window(index).divisor if self.divided else axis.window(index).taps
 
     def image(self, y: float) -> tuple[list[Mark], float]:
-        """The image with its padding and some windows, and the map of the numbers by which these are divided."""
+        """The image with its padding and some windows, and the table of the windows' divisors."""
         pair = [axis for _, axis in self.axes]
         left = DIGIT * len(str(pair[0].size - 1)) + 6
         room = (WIDTH - 2 * MARGIN - left) // CELL
@@ -280,7 +280,7 @@ def table_size(outs: Sequence[int], factor: Callable[[int, int], int]) -> tuple[
 
 def beside(cuts: Sequence[Cut], results: Sequence[Cut], cell: int, margin: int, x: float,
            y: float) -> tuple[float, float]:
-    """Where a table is: beside the image that is there, or below it."""
+    """The place of a table: beside the image if there is room, or below it."""
     right = max(x + cuts[1].cells * CELL, MARGIN + CAPTION) + 18
     if right + margin + max(results[1].cells * cell, DIGIT * 13) <= WIDTH - MARGIN:
         return right, y
@@ -520,7 +520,7 @@ def row_of(number: int, axis: Axis, index: int, cut: Cut, x: float, y: float) ->
 
 
 class Drawable(Protocol):
-    """What all pictures have: lines of text, the first of which is the title, and marks with their height."""
+    """The interface of all pictures: lines of text, the first of which is the title, and marks with their height."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -599,7 +599,7 @@ def plot(picture: Drawable, ax: Any = None) -> Any:
     red, green, blue = colors.to_rgb(ax.get_facecolor())
     dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
     room = ax.get_window_extent()
-    point = min(room.width / WIDTH, room.height / height) * INCH / ax.figure.dpi  # a pixel of the picture, in points
+    point = min(room.width / WIDTH, room.height / height) * INCH / ax.figure.dpi  # pixel size in points
 
     for mark in marks:
         style = STYLES[mark.kind]

@@ -98,7 +98,7 @@ class RegionPicture(NamedTuple):
         return [Mark("card", 0, 0, WIDTH, y + MARGIN), *marks, *more], y + MARGIN
 
     def captions(self) -> list[str]:
-        """What region it is, and its division."""
+        """The number of the region, and its bins."""
         left, top, right, bottom = self.region.corners
         lines = ["No region is given: this one is the first image." if self.given == 0 else
                  f"region 0 of {self.given}, in image {self.region.image}"]

@@ -53,8 +53,8 @@ def since(version: int, attributes: dict[str, Attribute] | None = None, *, dtype
     """
     A row: the attributes that a version adds or redefines, the dtypes it adds, and its minimum number of outputs.
 
-    Before the version that adds an attribute, its value is the default of that version, unless it is `fixed`. So are
-    values of attributes that no version has.
+    Versions before the one that adds an attribute use the attribute's default there, unless `fixed` has another value.
+    `fixed` also has the values of attributes that no version has.
     """
     return Version("", version, attributes or {}, dtypes, outputs, fixed or {})
 
@@ -211,7 +211,7 @@ def foreign(version: Version, name: str, value: object) -> PoolError:
 
 
 def elsewhere(version: Version, name: str, value: object) -> str:
-    """The end of a message that names another version which accepts this value; empty if there is none."""
+    """The end of an error message: another version that accepts this value, or nothing if there is none."""
     for other in ALL_SCHEMAS[version.operator].versions:
         kind = other.attributes.get(name)
         if kind is None or type(kind) is type(version.attributes[name]):
@@ -258,7 +258,7 @@ def check_dtype(version: Version, name: str, more: Collection[str] = ()) -> None
 
 
 def cast(version: Version, name: str) -> str:
-    """The end of the message about a dtype that the version does not allow: what to do instead."""
+    """The end of an error message about a dtype that the version does not allow: what to do instead."""
     wide, quantised = EXACT.get(name), f"QLinear{version.operator}"
     if wide in version.dtypes:
         more = ""

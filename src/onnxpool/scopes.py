@@ -9,7 +9,7 @@ R = TypeVar("R")
 
 
 class Stack(Generic[T]):
-    """The values of the blocks around a call, from the outermost to the innermost, each with its owner."""
+    """The values that the blocks around a call set, from the outermost to the innermost, each with its owner."""
 
     def __init__(self, name: str) -> None:
         self.entries: ContextVar[tuple[tuple[object, T], ...]] = ContextVar(name, default=())

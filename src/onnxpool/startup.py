@@ -11,8 +11,8 @@ STATUS = 2  # exit status of failed commands
 
 
 def is_command() -> bool:
-    """Whether this process is the command. Its module has not been imported yet, so only its arguments tell."""
-    program = sys.orig_argv[-len(sys.argv):][:1]  # the words after it are in both lists
+    """Whether this process is the command. Its module is not imported yet, so only the arguments show what runs."""
+    program = sys.orig_argv[-len(sys.argv):][:1]  # both lists contain the words after the program
     return any(PROGRAM.fullmatch(os.path.basename(word)) for word in program)
 
 

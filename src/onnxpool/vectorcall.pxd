@@ -5,7 +5,7 @@ ctypedef object (*VectorCall)(object called, PyObject** given, size_t flags, PyO
 
 cdef extern from *:
     """
-    /* Lets objects of a type be called with arrays of arguments, through the function at this offset in each object. */
+    /* Let objects of a type be called with arrays of arguments, through the function at this offset in each object. */
     static void onnxpool_take_vectors(PyTypeObject *type, Py_ssize_t offset) {
         type->tp_vectorcall_offset = offset;
         type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;

@@ -133,7 +133,7 @@ class Axis:
 
     @property
     def picked(self) -> slice | None:
-        """The elements that are the windows, if every window is a single element."""
+        """A slice of the elements that windows contain, if every window is a single element."""
         if self.kernel > 1 or self.end - self.begin < self.out:
             return None
         return slice(None, (self.out - 1) * self.stride + 1, self.stride)
@@ -144,10 +144,10 @@ class Axis:
         return self._taps_before(self.size) - self._taps_before(0)
 
     def _taps_before(self, limit: int) -> int:
-        """The total number of taps of all windows at places before this one."""
+        """The total number of taps of all windows at positions before `limit`."""
         room = limit + self.pads[0]  # before the limit, from the first tap of window 0
         whole = min(self.out, max(0, (room - self.span) // self.stride + 1))  # windows that end before the limit
-        some = min(self.out, max(0, ceil_div(room, self.stride)))  # and those that begin before it
+        some = min(self.out, max(0, ceil_div(room, self.stride)))  # windows that begin before the limit
         cut = floor_sum(some - whole, -self.stride, room - whole * self.stride + self.dilation - 1, self.dilation)
         return whole * self.kernel + cut
 
@@ -186,7 +186,7 @@ def with_spatial(shape: tuple[int, ...], sizes: tuple[int, ...], channels_last: 
 
 
 def pooled_shape(shape: tuple[int, ...], windows: Iterable[tuple[int, Axis]], keepdims: bool) -> tuple[int, ...]:
-    """The shape of a result, with the windows of each pooled axis or without these axes."""
+    """The shape of a result, whose pooled axes have one element per window or are dropped."""
     along = dict(windows)
     return tuple([along[axis].out if axis in along else size for axis, size in enumerate(shape)
                   if keepdims or axis not in along])
@@ -265,7 +265,7 @@ def resolve(label: str, attributes: dict[str, Any], sizes: tuple[int, ...],
     Parameters
     ----------
     label : str
-        The operator, as messages name it.
+        Name of the operator in messages.
     attributes : dict
         The values of all attributes of the operator.
     sizes : tuple of int

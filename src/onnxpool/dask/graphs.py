@@ -143,7 +143,7 @@ def reads(plan: ReducingPlan, chunks: Sequence[Shape], results: Sequence[Shape])
     """
     For each axis of the input, the reads of all chunks of the result.
 
-    Where a part has the same windows as an earlier one, it is computed as that one, unless it has indices.
+    Chunks of the result with the same windows share one range, the first chunk's, unless they have indices.
     """
     wanted = iter(results)
     for line, sizes in zip(plan.lines, chunks, strict=True):

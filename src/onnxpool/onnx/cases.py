@@ -15,7 +15,7 @@ REFERENCE, INFERENCE = "onnx's ReferenceEvaluator", "onnx's shape inference"
 TRACT, WEB, SIMPLIFIER, OPTIMIZER = "tract", "onnxruntime-web", "onnxsim", "onnxoptimizer"
 RUNTIMES = {"onnxruntime": ORT, "openvino": OPENVINO, "reference": REFERENCE, "inference": INFERENCE,
             **{name: name for name in (TRACT, WEB, SIMPLIFIER, OPTIMIZER)}}
-USUAL = (ORT, OPENVINO, REFERENCE, INFERENCE)  # selected unless others are named
+USUAL = (ORT, OPENVINO, REFERENCE, INFERENCE)  # runtimes whose rows are selected by default
 NAMES = {runtime: name for name, runtime in RUNTIMES.items()}
 
 AVERAGE, MAXIMUM, NORM = ("AveragePool",), ("MaxPool",), ("LpPool",)
@@ -146,7 +146,7 @@ class Case(NamedTuple):
 
     @property
     def drops(self) -> bool:
-        """Whether ceil_mode would add a window if that did not start in the padding."""
+        """Whether ceil_mode adds a window that is dropped, because it starts in the padding."""
         return self.ceil and any(ceil_div(room(axis), axis.stride) + 1 > axis.out for axis in self.axes)
 
     def overhangs(self, least: int = 1) -> bool:
@@ -218,7 +218,7 @@ class Disagreement(NamedTuple):
     operators: tuple[str, ...]
     holds: Callable[[Case], bool]
     text: str
-    values: str = ""  # the unusual values that alone reveal it; empty if ordinary ones do
+    values: str = ""  # the unusual values that reveal the disagreement; empty if ordinary values do
     before: tuple[int, ...] = ()  # the release that fixed it
 
     @property

@@ -66,8 +66,7 @@ WITHOUT = "without "  # before a condition: its opposite
 
 
 def held(literal: str, case: Case, related: Mapping[str, Disagreement]) -> bool:
-    """Whether a condition of a derived row holds, or a related runtime's row with this name, or the opposite of
-    either."""
+    """Whether a literal of a derived row holds: a condition, the name of a related runtime's row, or the opposite."""
     name = literal.removeprefix(WITHOUT)
     row = related.get(name)
     holds = CONDITIONS[name](case) if row is None else case.name in row.operators and row.holds(case)
@@ -75,7 +74,7 @@ def held(literal: str, case: Case, related: Mapping[str, Disagreement]) -> bool:
 
 
 def kernel_rows(prefix: str, runtime: str, ranked: bool = True) -> Iterator[Disagreement]:
-    """The rows about operators, versions, dtypes and ranks that a runtime lacks; ranks only if nothing else matters."""
+    """The rows about operators, versions, dtypes and, if `ranked`, ranks that a runtime lacks."""
     seen: dict[str, dict[str, Any]] = DERIVED[NAMES[runtime]]
     kernels, ranks = seen["kernels"], seen["ranks"]
 

@@ -1,7 +1,7 @@
 """
 Where runtimes are known to disagree with onnxpool, or cannot run a node: a table of conditions and warnings.
 
-docs/reference/decisions.md has onnxpool's own answers, with reasons. Rows about kernels, and all about tract and
+docs/reference/decisions.md has onnxpool's own answers, with reasons. Rows about kernels, and all rows about tract and
 onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagreements.py` writes them to
 disagreements.json, as conjunctions of `CONDITIONS`. The others describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
 2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the
@@ -110,7 +110,7 @@ def ort_block() -> int:
 
 
 def ort_blocked(case: Case) -> bool:
-    """Whether onnxruntime interleaves blocks of channels, as it does where blocks divide the channels."""
+    """Whether onnxruntime interleaves blocks of channels, as it does if blocks divide the channels evenly."""
     return (case.rank == 2 and case.dtype == "float32" and not case.operator.return_indices
             and isinstance(case.channels, int) and case.channels % ort_block() == 0)
 
@@ -132,7 +132,7 @@ def ort_starts_finite(case: Case) -> bool:
 
 
 def ort_drops_nan(case: Case) -> bool:
-    """Whether onnxruntime loses a NaN: its vector code keeps one only in last place, its scalar code only in first."""
+    """Whether onnxruntime loses a NaN: vector code keeps a NaN only in last place, scalar code only in first."""
     if case.most > 1:
         return case.dtype not in BYTES
     if not case.most or ort_blocked(case):

@@ -164,7 +164,7 @@ class Folder:
     """
     Replaces nodes of a model with constants.
 
-    Results are remembered, because nodes are met again after each inference of shapes.
+    Results are cached, because each shape inference visits the nodes again.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class Folder:
         return self._partly(node, inputs)
 
     def _partly(self, node: onnx.NodeProto, inputs: Sequence[Value | None]) -> list[Value]:
-        """The results of a node some of whose inputs are not known completely."""
+        """The results of a node whose inputs are known only in part."""
         moved = MOVES[node.op_type][1] if node.op_type in MOVES else 0
         if node.op_type not in MAPS and not all(one is None or one.whole for one in inputs[moved:]):
             return []

@@ -180,7 +180,7 @@ def rename_overloads(model: onnx.ModelProto) -> None:
 
 
 def sort_functions(model: onnx.ModelProto) -> None:
-    """Sort functions so that each follows those it calls."""
+    """Sort functions so that each follows the functions that it calls."""
     functions = {(f.domain, f.name): f for f in model.functions}
     calls = {key: {(node.domain, node.op_type) for node in nodes_of(f)} & functions.keys()
              for key, f in functions.items()}
@@ -269,7 +269,7 @@ def load(path: str | Path, *, weights: bool = True) -> onnx.ModelProto:
 
 
 def parsed(path: str | Path) -> onnx.ModelProto:
-    """The model in a file, as it is there."""
+    """The model in a file, unchanged."""
     try:
         model = onnx.load(str(path), load_external_data=False)
     except OSError as error:
@@ -310,7 +310,7 @@ def is_large(tensor: onnx.TensorProto) -> bool:
 
 
 def by_domain(imports: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Opset imports by domain, with one of each domain under its short name. Two different ones are refused."""
+    """Opset imports by domain, each under the domain's short name. Contradictory imports are refused."""
     found: dict[str, int] = {}
     for name, version in imports:
         domain = "" if name == LONG_NAME else name
@@ -333,7 +333,7 @@ def constants_of(graph: onnx.GraphProto) -> set[str]:
 
 
 def check_wiring(graph: onnx.GraphProto) -> None:
-    """Refuse a graph that reads values nothing writes, before a long run instead of at its end."""
+    """Refuse a graph that reads a value that nothing writes, before a long run rather than at its end."""
     known = constants_of(graph) | {value.name for value in graph.input}
     for node in graph.node:
         for name in node.input:

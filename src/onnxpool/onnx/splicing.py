@@ -1,7 +1,8 @@
 """
-Replacement of parts of a protobuf message in its serialised form, so that all other bytes stay as they are.
+Replace parts of a serialised protobuf message, so that all other bytes stay as they are.
 
-Parsing and writing again would not do: other writers order fields differently, and repeat or omit default values.
+Parsing a message and writing it again would change bytes: other writers order fields differently, and repeat or omit
+default values.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ VARINT, LENGTH = 0, 2  # the other wire types
 
 
 def step(kind: Any, field: str, place: int = 0) -> tuple[int, int]:
-    """A step of a path: an item of a field of this kind of message."""
+    """A step of a path: a field of messages of this kind, and a position among items of the field."""
     return kind.DESCRIPTOR.fields_by_name[field].number, place
 
 
@@ -84,7 +85,7 @@ def spliced(data: memoryview, edits: Mapping[Path, Sequence[bytes]]) -> bytes:
     data : memoryview
         The serialised message.
     edits : mapping of tuple to sequence of bytes
-        By the path of each replaced part, the serialised messages that take its place.
+        Paths of replaced parts, with the serialised messages that replace each part.
     """
     found: list[bytes | memoryview] = []
     places: Counter[int] = Counter()

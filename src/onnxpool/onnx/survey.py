@@ -41,7 +41,7 @@ VARIABLE_DEFAULTS = 4  # since this IR version, an initializer that is also an i
 UNNAMED = "unk__"  # the prefix of onnx's names for sizes that it cannot infer
 MOST_ROUNDS = 20  # rounds of folding; one suffices unless values depend on pooling nodes or onnx's inference
 FAMILY = {(schema.operator, schema.domain) for schema in SCHEMAS.values()}
-WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # warnings about them do not depend on sizes
+WITHOUT_WINDOWS = ("MaxUnpool", "MaxRoiPool", "RoiAlign")  # operators whose warnings do not depend on sizes
 
 
 @dataclass
@@ -184,7 +184,7 @@ def survey(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]] | None 
 
 
 def settled(work: onnx.ModelProto, sites: Sequence[Site], reached: dict[int, Any], folder: Folder) -> onnx.ModelProto:
-    """Infer shapes and fold constants until what reaches the pooling nodes, kept in `reached`, no longer changes."""
+    """Infer shapes and fold constants until `reached`, the inputs of the pooling nodes, no longer changes."""
     for _ in range(2 * len(sites) + 2 + MOST_ROUNDS):  # enough, unless the model contradicts itself
         work = onnx.shape_inference.infer_shapes(work, data_prop=True)
         changed = False

@@ -156,9 +156,10 @@ cdef int get_version(const OrtCustomOp* op) noexcept nogil:
 
 # Registering a custom operator adds a schema and a kernel, but onnxpool needs only the kernel: nodes should keep the
 # schema of ONNX or onnxruntime, with its defaults, its checks, and the version that optimisers look for. onnxruntime
-# makes the schema from the first custom operator of a name. So the first one has a version that no model reaches. Each
-# of the others provides the kernel of one version. They declare no inputs or outputs, because onnxruntime would look up
-# the types by names that only the unused schema has. Kernels without declarations accept every type.
+# creates a schema from the first custom operator with each name. The first operator therefore has a version that no
+# model reaches, and each further operator provides the kernel of one version. They declare no inputs or outputs,
+# because onnxruntime would look up the types by names that only the unused schema has. Kernels without declarations
+# accept every type.
 cdef enum:
     UNREACHED = 1000  # the last version that onnxruntime allows in the domains of custom operators
 
@@ -188,7 +189,7 @@ cdef CustomOperator* new_operator(OrtApi api, str name, int version, kind) excep
 # Registration with onnxruntime
 
 wanted = None  # the kinds of operators to register, set by `onnxpool.onnxruntime.register`
-cdef dict domains = {}  # (api, kinds) -> their domains, which are never freed either
+cdef dict domains = {}  # (api, kinds) -> domains of these kinds, which are never freed either
 
 
 cdef public void* RegisterCustomOps(void* options, const void* base) noexcept with gil:

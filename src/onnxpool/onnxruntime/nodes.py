@@ -198,7 +198,7 @@ class NodeRecord:
     onnxpool_calls, onnxruntime_calls : int
         Number of times that each has run the node.
     onnxruntime_error : str
-        Message of the first error of onnxruntime's own kernel, when it was made or called, or "".
+        First error message of onnxruntime's own kernel, from its creation or a call, or "".
     """
 
     name: str

@@ -1,6 +1,6 @@
 """The behaviour of operators, which the generated public classes in `__init__.py` inherit.
 
-Methods import what only regions and unpooling need when the first such plan is made. See `base.importing`.
+Modules that only regions and unpooling need are imported when the first such plan is made. See `base.importing`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class OneResult(Operator):
 
 
 def checked_axes(label: str, axes: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers of axes in an array of that shape, from 0 on."""
+    """The numbers of axes in an array of that shape, without negative numbers."""
     places: list[int] = []
     for i, axis in enumerate(axes):
         if not -len(shape) <= axis < len(shape):
@@ -174,7 +174,7 @@ class Whole(Reducing):
 
 
 def results_of(name: str) -> list[str]:
-    """The dtypes that means of a dtype can have: its own, unless it is bool, and larger floats."""
+    """The dtypes that means of a dtype can have: the dtype itself, unless it is bool, and wider floats."""
     row = DTYPES[name]
     least = DTYPES["float32"] if not row.digits else row
     larger = [one.name for one in DTYPES.values()

@@ -245,7 +245,7 @@ class Stretch(NamedTuple):
 
 
 def runs(axis: Axis) -> list[Stretch]:
-    """The windows that have elements: those inside the array as one run, and each at its border."""
+    """The windows that have elements: all windows inside the array as one run, and each window at its border."""
     first, number, _ = kernels.windows_of(axis, 0, axis.out)
     windows = np.flatnonzero(number)
     first, number = first[windows], number[windows]

@@ -78,7 +78,7 @@ def values_by_dim(version: Version, known: Sequence[Hashable], kernel_shape: Any
 
 
 def check_dims(label: str, name: str, dims: Any, known: Any, owner: str = "X") -> None:
-    """Refuse names of no dimension, an empty list of names, and repeated names."""
+    """Refuse unknown dimensions, an empty list of names, and repeated names."""
     for dim in dims:
         if dim not in known:
             raise PoolError(f"{label}: {name} names {dim!r}, but {owner} has {listed(known)}; pass some of these",
@@ -152,7 +152,7 @@ def check_data(label: str, data: Any) -> None:
 
 @contextmanager
 def about(owner: str, dims: Sequence[Hashable], way: str = "") -> Iterator[None]:
-    """Add to errors which variable they concern, the name of an axis, and a way out of errors about types of data."""
+    """Add to errors the names of the variable and the axis, and a way out if they concern the type of data."""
     try:
         yield
     except (PoolError, PoolTypeError) as error:

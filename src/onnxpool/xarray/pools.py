@@ -57,7 +57,7 @@ def reduced(x: Labelled, operator: type[Operator], dim: Any, num_threads: int | 
         dims = tuple(x.sizes)
     else:
         dims = tuple(dim) if isinstance(dim, Iterable) and not isinstance(dim, str) else (dim,)
-    if dims or x.sizes:  # a variable without dimensions is kept
+    if dims or x.sizes:  # a variable without dimensions stays as it is
         check_dims(label, "dim", dims, list(x.sizes))
     y: Labelled = results(x, LabelledCall(label, operator, dims, {}, given), None, num_threads)
     return y
@@ -144,7 +144,7 @@ def is_pooled(variable: Any, call: LabelledCall) -> bool:
 
 
 def indexed(x: Any, coords: dict[Hashable, xr.Variable], changed: set[Hashable]) -> xr.Coordinates:
-    """The coordinates of a result. Indexes of `x` are kept, or rebuilt for pooled coordinates with one dimension."""
+    """The coordinates of a result. Indexes of `x` are reused, or rebuilt for pooled coordinates with one dimension."""
     stale = {id(x.xindexes[name]) for name in changed if name in x.xindexes}
     indexes = {name: index for name, index in x.xindexes.items() if id(index) not in stale}
     for name, coordinate in coords.items():
