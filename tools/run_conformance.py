@@ -5,12 +5,12 @@ Run the conformance suite on the runtimes of conformance/runtimes.toml, and writ
     python tools/run_conformance.py [IDS ...] [--environments DIR] --random N [--seed N]
     python tools/run_conformance.py --page
 
-Each runtime gets a virtual environment in DIR (build/runtimes), which is made unless it exists, and its failures are
-kept in conformance/results. With --page, only the page is written, from these files. With --reports, DIR gets a folder
-for each runtime, with a file about each kind of failure that its maintainers can read.
+Each runtime gets a virtual environment in DIR (build/runtimes), which is created if necessary. Failures are stored in
+conformance/results. With --page, the script only writes the page from these files. With --reports, DIR gets a folder
+for each runtime, with a report for its maintainers about each kind of failure.
 
-With --random, random cases are run instead, and it is counted which failures the table of disagreements explains. It
-needs onnxpool.
+With --random, the script runs random cases instead, and counts the failures that the table of disagreements explains.
+This needs onnxpool.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class Runtime(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What is kept of a run: the runtime with its version, and the outcome and the detail of each failure."""
+    """The stored results of a run: the runtime with its version, and the outcome and the detail of each failure."""
 
     runtime: Runtime
     name: str
@@ -91,7 +91,7 @@ def runtimes() -> list[Runtime]:
 
 
 def environment(runtime: Runtime, folder: Path) -> Path:
-    """The environment of a runtime, which is made unless it exists."""
+    """The environment of a runtime, created if necessary."""
     place = folder / runtime.id
     if not place.exists():
         venv.create(place, with_pip=True)
@@ -118,7 +118,7 @@ def ran(runtime: Runtime, folder: Path, *options: object) -> dict[str, Any]:
 
 
 def run(runtime: Runtime, folder: Path, reports: Path | None) -> None:
-    """Run the table of cases, and keep the failures."""
+    """Run the table of cases, and store the failures."""
     found = ran(runtime, folder, *(["--reports", reports.absolute() / runtime.id] if reports else []))
     failures = {each["name"]: (each["outcome"], FOLDERS.sub("", each["detail"])[:LONGEST])
                 for each in found["results"] if each["outcome"] != "passed"}
@@ -126,7 +126,7 @@ def run(runtime: Runtime, folder: Path, reports: Path | None) -> None:
 
 
 def run_random(runtime: Runtime, folder: Path, count: int, seed: int) -> None:
-    """Run random cases, and keep how many fail, and which of these no row of the table of disagreements explains."""
+    """Run random cases, and store how many fail, and which failures no row of the table of disagreements explains."""
     from derive_disagreements import RUNTIMES, seen, unexplained
     found = ran(runtime, folder, "--random", count, "--seed", seed, "--cases", "random_*")
     cases = seen(found["results"])
@@ -136,7 +136,7 @@ def run_random(runtime: Runtime, folder: Path, count: int, seed: int) -> None:
 
 
 def keep(runtime: Runtime, found: Mapping[str, object]) -> None:
-    """Keep results of a run beside those of other runs."""
+    """Store the results of a run beside the results of other runs."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{runtime.id}.json"
     kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
@@ -144,7 +144,7 @@ def keep(runtime: Runtime, found: Mapping[str, object]) -> None:
 
 
 def stored() -> list[Stored]:
-    """Read the kept results, and refuse them if the cases of the suite have changed since."""
+    """Read the stored results, and refuse them if the cases of the suite have changed since."""
     found = []
     for runtime in runtimes():
         path = RESULTS / f"{runtime.id}.json"
@@ -166,7 +166,7 @@ def row(cells: Iterable[object]) -> str:
 
 
 def ratio(counts: Counter[str]) -> str:
-    """Passed, wrong and refused cases in short; wrong ones are those that a user does not notice."""
+    """The numbers of passed, wrong, refused and accepted cases. A user does not notice wrong results."""
     if not counts:
         return "not run"
     wrong, other = counts["wrong"], counts["refused"] + counts["crashed"] + counts["timeout"]
@@ -176,7 +176,7 @@ def ratio(counts: Counter[str]) -> str:
 
 
 def totals(found: Sequence[Stored]) -> Iterator[str]:
-    """A row for each runtime, with what each tier has."""
+    """A row for each runtime, with its results in each tier."""
     cases = list(table().values())
     yield row(("runtime", *(f"{tier} ({sum(case.tier == tier for case in cases)})" for tier in TIERS), "install"))
     yield "|---" * (len(TIERS) + 2) + "|"
@@ -195,7 +195,7 @@ def by_operator(found: Sequence[Stored], tier: str) -> Iterator[str]:
 
 
 def whole_words(detail: str) -> str:
-    """A detail without the word in which it was cut off."""
+    """A detail without its last word if it was cut off."""
     return detail if len(detail) < LONGEST else f"{detail.rpartition(' ')[0]} ..."
 
 
@@ -241,19 +241,19 @@ def page(found: Sequence[Stored]) -> str:
         "schema of the specification; `consensus`, the agreement of runtimes where the text is silent; `choice`, a "
         "[decision](reference/decisions.md) of onnxpool where runtimes disagree. A runtime is free to differ from "
         "choices.", "",
-        "A cell has the number of cases that pass. **Wrong** results look like results, and only a comparison finds "
-        "them. *Refused* stands for errors, crashes and time limits. *Accepted* stands for cases that must be refused, "
-        "such as an attribute that the version of the operator does not have. Every runtime runs on a CPU, with its "
-        "own optimisations, and only as far as its adapter for Python reaches it.", "",
+        "A cell states how many cases pass. **Wrong** results raise no error, so only a comparison finds them. "
+        "*Refused* stands for errors, crashes and time limits. *Accepted* stands for invalid cases that a runtime "
+        "runs, such as nodes with an attribute that the version of the operator does not have. Every runtime runs on "
+        "a CPU, with its own optimisations, through its Python adapter.", "",
         "## By tier", "", *totals(current), ""]
     if controls := [each for each in found if each.runtime.control]:
-        lines += ["Old releases with known faults are controls, which show that the suite finds them:", "",
+        lines += ["Old releases with known bugs are controls, which show that the suite finds these bugs:", "",
                   *totals(controls), ""]
     lines += ["## Random cases", "",
-              "A suite that is wrong itself would fail runtimes that are right. Of random cases, which leave out most "
-              "of what runtimes disagree about, a runtime may therefore fail only those that the "
-              "[table of disagreements](onnx.md#onnxpool-check) tells apart without running them, such "
-              "as a dtype that it does not have.", "", *random_runs(found), ""]
+              "If the suite itself were wrong, correct runtimes would fail it. Random cases test this. They avoid most "
+              "questions about which runtimes disagree. A runtime may fail a random case only if the "
+              "[table of disagreements](onnx.md#onnxpool-check) predicts that, for example because the runtime "
+              "lacks a dtype.", "", *random_runs(found), ""]
     for tier in TIERS:
         lines += [f"## Tier {tier}, by operator", "", *by_operator(current, tier), ""]
     for each in found:
