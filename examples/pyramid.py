@@ -4,7 +4,7 @@
     python pyramid.py volume.zarr volume.ome.zarr --axes zyx --factors 1,2,2 2,4,4 --scale 2,0.5,0.5 --unit micrometer
 
 Each element of a level is the mean, the maximum or the minimum of a block of level 0, so means are rounded only once.
-After an interruption, the same command continues.
+After an interruption, the same command resumes.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from ome_zarr.writer import write_multiscales_metadata
 import onnxpool
 
 METHODS: dict[str, Any] = {"mean": onnxpool.AveragePool, "max": onnxpool.MaxPool, "min": onnxpool.MinPool}
-BOX = 16 << 20  # bytes that are read at once, with the part of a level that they make up
+BOX = 16 << 20  # bytes read at once, plus the part of a level computed from them
 
 
 def pyramid(source: Path, target: Path, axes: str, factors: Sequence[Sequence[int]], *, method: str = "mean",
@@ -60,7 +60,7 @@ def pyramid(source: Path, target: Path, axes: str, factors: Sequence[Sequence[in
         if values is not None and len(values) != len(axes):
             raise ValueError(f"{values} must have one value for each of the axes {axes!r}")
     if target.exists():
-        raise FileExistsError(f"{target} exists; choose another name, or remove it to make it anew")
+        raise FileExistsError(f"{target} exists; choose another name, or remove it")
     if target.resolve().is_relative_to(source.resolve()):
         raise ValueError(f"{target} lies inside the source; choose another folder")
 
@@ -69,30 +69,30 @@ def pyramid(source: Path, target: Path, axes: str, factors: Sequence[Sequence[in
                                    "axes": axes, "unit": unit, **files, "onnxpool": onnxpool.__version__}))
     group = zarr.open_group(partial, mode="a")
     if group.attrs.setdefault("made", begun) != begun:
-        raise ValueError(f"{partial} was begun as {group.attrs['made']}, not {begun}; remove it to start anew")
+        raise ValueError(f"{partial} was begun as {group.attrs['made']}, not {begun}; remove it to start again")
     for number, given in enumerate(factors):
         pool = METHODS[method](kernel_shape=given, strides=given, axes=range(len(axes)), ceil_mode=1,
                                **({"dtype": x.dtype.newbyteorder("=")} if method == "mean" else {}))
         shape = [-(-n // f) for n, f in zip(x.shape, given, strict=True)]
-        if str(number) not in group:  # chunks of zeros are written too, because files tell what is done
+        if str(number) not in group:  # chunks of zeros are written too, because existing files show what is done
             group.create_array(str(number), shape=shape, dtype=x.dtype.newbyteorder("="), **files,
                                dimension_names=list(axes), config={"write_empty_chunks": True})
         fill(group[str(number)], partial / str(number), x, given, pool)
     if json.loads(json.dumps(state(source))) != begun["source"]:
-        raise ValueError(f"{source} has changed meanwhile; remove {partial} to start anew")
+        raise ValueError(f"{source} has changed meanwhile; remove {partial} to start again")
     datasets = [{"path": str(number), "coordinateTransformations": [
         {"type": "scale", "scale": [s * f for s, f in zip(scale, given, strict=True)]},
         {"type": "translation", "translation": [s * (f - 1) / 2 for s, f in zip(scale, given, strict=True)]}]}
         for number, given in enumerate(factors)]  # an element is at the centre of its block
     write_multiscales_metadata(group, datasets, name=target.name.removesuffix(".zarr").removesuffix(".ome"),
                                axes=list(axes), axes_units=dict.fromkeys(spatial, unit) if unit else None)
-    for left in partial.rglob("*.partial"):  # of a write that was interrupted
+    for left in partial.rglob("*.partial"):  # a write was interrupted
         left.unlink()
     partial.rename(target)
 
 
 def fill(level: Any, folder: Path, x: Any, factors: Sequence[int], pool: Any) -> None:
-    """Write the files of a level that are not there yet. zarr writes each under another name, and then renames it."""
+    """Write the missing files of a level. zarr writes each file under another name first, and then renames it."""
     unit = level.shards or level.chunks
     for index in product(*(range(-(-n // u)) for n, u in zip(level.shape, unit, strict=True))):
         if (folder / level.metadata.encode_chunk_key(index)).exists():
@@ -109,13 +109,13 @@ def fill(level: Any, folder: Path, x: Any, factors: Sequence[int], pool: Any) ->
 
 
 def state(source: Path) -> list[Any]:
-    """What changes if the source does: its path, and the number of its files, their size and latest change."""
+    """A value that changes with the source: its path, and the number of its files, their size and latest change."""
     files = [path.stat() for path in (source, *source.rglob("*"))]
     return [str(source.resolve()), len(files), sum(f.st_size for f in files), max(f.st_mtime_ns for f in files)]
 
 
 def per_axis(read: Callable[[str], Any], text: str, axes: str) -> list[Any]:
-    """The values of a word such as 1,2,2: one for each axis, or one for all axes of space."""
+    """The values of a word such as 1,2,2: one for each axis, or one for all spatial axes."""
     values = [read(word) for word in text.split(",")]
     return values if len(values) > 1 else [values[0] if name in "zyx" else read("1") for name in axes]
 

@@ -2,7 +2,7 @@
 
 from onnxpool.pictures import COLOURS
 
-# The colours of pictures of windows, and besides: black, greys of lines, and colours of curves.
+# The colours of window pictures, and further colours: black, line greys, and curve colours.
 DARK = {
     **dict(COLOURS.values()), "#000000": COLOURS["ink"][1], "#777777": "#9aa4ae", "#888888": "#9aa4ae",
     "#cccccc": "#3d444d", "#dddddd": "#3d444d", "#0072b2": "#56b4e9", "#d55e00": "#f5843c", "#009e73": "#2dbd92",

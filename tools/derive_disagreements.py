@@ -4,13 +4,13 @@ Derive rows of the table of disagreements from results of the conformance suite.
     onnxpool-conformance run --backend MODULE --kernels --wide 4000 --cases 'kernel_*' 'wide_*' --json RESULTS.json
     python tools/derive_disagreements.py RUNTIME RESULTS.json [RESULTS.json ...]
 
-RUNTIME is a name of the table, such as tract. The versions, dtypes and ranks that it runs follow from the cases of
---kernels, and rows about its behaviour from the cases of --wide: the fewest and shortest conjunctions of CONDITIONS
-that hold for every failure and for no case that passes. They are written to onnxpool/onnx/disagreements.json.
+RUNTIME is a runtime's name in the table, such as tract. The cases of --kernels show which versions, dtypes and ranks it
+runs. The cases of --wide lead to rows about its behaviour: the fewest and shortest conjunctions of CONDITIONS that hold
+for every failure and for no case that passes. The script writes the rows to onnxpool/onnx/disagreements.json.
 
 --check instead prints the misses and false alarms of rows on these results, which should come from another seed. With
-results of --random, whose cases leave out what runtimes disagree about, a failure without a row is a false alarm of the
-suite.
+results of --random, whose cases avoid questions about which runtimes disagree, a failure without a row is a false alarm
+of the suite.
 """
 
 import argparse
@@ -38,11 +38,11 @@ from onnxpool.onnx.disagreements import OF_RUNS, RELATED, Filter, disagreements
 FILE = Path(__file__).resolve().parents[1] / "src" / "onnxpool" / "onnx" / "disagreements.json"
 LONGEST = 4  # literals of a conjunction
 SHORTER = 0.7  # a longer conjunction must explain more by this factor
-CHANCE = 0.2  # the share of cases with unusual values that may pass because these happen not to matter
+CHANCE = 0.2  # the fraction of cases with unusual values that may pass by chance
 LEAST = 5  # failures that a row explains; fewer may be chance
 UNUSUAL = ("NaN", "infinity")
 LARGE = 1000  # a magnitude that only unusual values of wide cases have, or the inverse of one
-LARGE_HALF = 255  # one whose square leaves the range of float16
+LARGE_HALF = 255  # a magnitude whose square leaves the range of float16
 
 
 class Seen(NamedTuple):
@@ -129,13 +129,13 @@ def conjunctions(cases: Sequence[Case], failed: int, passed: int,
     """
     Greedily, the conjunction that explains most of the remaining failures and holds for no case that passes.
 
-    It is none if all cases fail, except for a share that passes by chance.
+    The conjunction is empty if all cases fail, except for a fraction that passes by chance.
     """
     known, left = literals(cases, related), failed
     if failed.bit_count() >= LEAST and passed.bit_count() <= chance * failed.bit_count():
         yield [], failed
         return
-    for name in related:  # which say more than conditions that hold for the same cases
+    for name in related:  # they say more than other conditions that hold for the same cases
         mask = known.get(name, 0)
         if not mask & passed and (mask & left).bit_count() >= LEAST:
             yield [name], mask & left
@@ -160,7 +160,7 @@ def conjunctions(cases: Sequence[Case], failed: int, passed: int,
 
 
 def grown(known: dict[str, int], left: int, passed: int, length: int, width: int = 60) -> Iterator[tuple[str, ...]]:
-    """Conjunctions of this length, grown from the ones that separate failures and passes best."""
+    """Conjunctions of this length, extended from those that best separate failures from passes."""
     beam: list[tuple[str, ...]] = [()]
     for _ in range(length):
         scored = {}
@@ -186,7 +186,7 @@ def described(outcomes: set[str]) -> str:
 
 
 def rows(cases: Sequence[Seen], known: Filter, related: Mapping[str, Disagreement]) -> Iterator[dict[str, Any]]:
-    """Rows for each operator: about ordinary values, and then about unusual ones that others do not explain."""
+    """Rows for each operator: first about ordinary values, then about unusual values that other rows do not explain."""
     for operator in OPERATORS:
         explained: set[int] = set()
         of_operator = [each for each in cases if each.case.name == operator and not disagreements(each.case, known)]

@@ -42,7 +42,7 @@ PICTURES: tuple[tuple[str, str, dict[str, Any], tuple[int, ...]], ...] = (
 )
 IMAGE = np.array([[9, 9, 6, 4, 1], [7, 7, 5, 5, 2], [7, 5, 4, 2, 2], [2, 2, 1, 5, 8], [2, 2, 2, 6, 9]])
 SUMMANDS = (1e8, -1e8, 1)
-WIDE = 60  # of a cell with such a number
+WIDE = 60  # width of a cell with such a number
 
 
 class Sketch(NamedTuple):

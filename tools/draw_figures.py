@@ -3,10 +3,10 @@ Draw the figures of docs/performance.md and README.md from measured data: docs/i
 
     python tools/draw_figures.py [--check]
 
-The data are the rows of benchmarks/results/zen5.md, which the race writes, and benchmarks/results/figures.json, which
-`python -m benchmarks.compare.figures` writes. Each figure holds a digest of its data, and --check only reports figures
-of other data. Figures have colours for light and dark pages, and are narrow, so that a phone shows readable letters.
-The script needs matplotlib.
+The data are the rows of benchmarks/results/zen5.md, which `benchmarks.race` writes, and
+benchmarks/results/figures.json, which `python -m benchmarks.compare.figures` writes. Each figure contains a digest of
+its data, and --check only reports figures of other data. Figures have colours for light and dark pages, and are narrow,
+so that a phone shows readable letters. The script needs matplotlib.
 """
 
 import argparse
@@ -46,7 +46,7 @@ WIDTH = 5.6  # inches
 
 
 class Row(NamedTuple):
-    """A row of the race: times in microseconds."""
+    """A row of the benchmark: times in microseconds."""
 
     workload: str
     dtype: str
@@ -78,7 +78,7 @@ def plain(axis: Any) -> None:
 
 
 def speed() -> Figure:
-    """How many times as long the fastest peer takes: a dot for each layer."""
+    """The speed-up over the fastest peer: a dot for each layer."""
     rows = [row for row in race() if row.threads == 1]
     figure, ax = plt.subplots(figsize=(WIDTH, 4), layout="constrained")
     for place, dtype in enumerate(DTYPES):
@@ -101,7 +101,7 @@ def speed() -> Figure:
 
 
 def roof() -> Figure:
-    """The speed of onnxpool and of the fastest peer as a share of the roofline, a copy of the same bytes."""
+    """The speed of onnxpool and of the fastest peer relative to the roofline, a copy of the same bytes."""
     figure, axes = plt.subplots(2, 1, figsize=(WIDTH, 7), sharex=True, sharey=True, layout="constrained")
     for ax, channels in zip(axes, ("first", "last"), strict=True):
         rows = [row for row in race() if (row.dtype, row.threads, row.channels) == ("float32", 1, channels)]

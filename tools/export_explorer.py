@@ -42,7 +42,7 @@ def uneven(case: Case) -> bool:
 
 
 def padded_first(name: str, runtime: str, condition: Callable[[Case], bool], text: str) -> tuple[Disagreement, ...]:
-    """Rows about pads that can only be added to the input: what these must be, or why the mean differs then."""
+    """Rows about pads that can only be added to the input: the value to pad with, or why the mean then differs."""
     return (
         Disagreement(f"{name}-maximum", runtime, MAXIMUM, condition, f"{text}; pad the input with -inf first"),
         Disagreement(f"{name}-counted", runtime, AVERAGE, lambda case: condition(case) and counts(case),

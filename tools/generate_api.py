@@ -86,7 +86,7 @@ def paragraph(text: str, margin: int = 0) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Wrapped paragraphs, except for those with indented lines."""
+    """Wrapped paragraphs. Paragraphs with indented lines stay as they are."""
     parts = text.split("\n\n")
     return "\n\n".join(part if "\n    " in f"\n{part}" else paragraph(part) for part in parts)
 

@@ -1,4 +1,4 @@
-"""Measure a clean build: wall time, what it is spent on, CPU time, the largest process, and the sizes of the modules.
+"""Measure a clean build: wall time by step, CPU time, the memory of the largest process, and module sizes.
 
 Run it in a clone of the repository, with a Python that has pip: `python tools/measure_build.py`. It builds a wheel in a
 temporary folder and leaves nothing behind, unless `--keep` names a folder for the wheel. The exit status is 1 if a
@@ -63,7 +63,7 @@ def build(folder: Path, instruction_sets: str) -> None:
 
 def stages(objects: Path, begin: float, end: float) -> dict[str, float]:
     """
-    What a build spends its time on.
+    The time that each kind of build step takes.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def stages(objects: Path, begin: float, end: float) -> dict[str, float]:
 
 
 def measure(instruction_sets: str, keep: Path | None) -> Measured:
-    """Build once and return the measurements, which include pip and the tools that it installs."""
+    """Build once, and return the measurements, which include pip and the tools that pip installs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         begin, before = time.time(), time.monotonic()

@@ -1,4 +1,4 @@
-"""Time the routes of pools against each other, print what the choices lose, and fit the constants of costs.
+"""Time the routes of pools against each other, print the regrets of the choices, and fit the costs.
 
     python tools/measure_routes.py [--quick] [--cases N] [--minutes M] [--seed S] [--fit]
                                    [--save FILE | --load FILE ...]
@@ -39,16 +39,17 @@ REDUCING = ("MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAverageP
 BATCHES = (1, 8)
 MOST = 1 << 25  # bytes of an input
 CHUNK = 3e-4  # seconds for which a route runs before the next one does
-ROUNDS, LEAST_ROUNDS, MOST_SECONDS = 15, 7, 0.1  # turns of a route: fewer if all turns of a case take this long
-STOLEN = 3e-2  # seconds that other processes may take from a turn
-HOPELESS = 4.0  # a route that takes this many times as long as another, beyond stolen time, has no further turn
+ROUNDS, LEAST_ROUNDS, MOST_SECONDS = 15, 7, 0.1  # runs of a route; fewer if all runs of a case take this long
+STOLEN = 3e-2  # seconds that other processes may take from a run
+HOPELESS = 4.0  # a route that takes this many times as long as another, beyond stolen time, does not run again
 UNLIKELY = 30  # a route whose cost is this many times that of another is not tried
 DOUBTFUL, CONFIRMED = 1.1, 4  # a regret above the first is measured up to this many times, because it may be noise
 QUICK, SMALL = 12, 1 << 20  # pools of a quick run, and the most taps of each
 FILES = {solver.name: solver.file for solver in solvers.SOLVERS
          if solver.file in prices(layout.REGISTER, solver.whole)}
-# Of a fit: turns and their rate; the weight of errors, and the one from which on they count less; the greatest regret
-# that counts, and how close costs are if the choice is uncertain, all as logarithms; how firmly costs stay as they are.
+# Parameters of a fit: steps and their rate; the weight of errors, and the error above which they count less; the
+# greatest regret that counts, and how close costs are if the choice is uncertain, all as logarithms; the pull towards
+# old costs.
 TURNS, RATE, ERRORS, MOST_ERROR, MOST_LOST, UNCERTAIN, KEPT = 1500, 0.01, 0.3, 0.3, 1.5, 0.07, 1e-5
 COUNTED = (1.03, 1.1, 1.3)  # regrets above these are counted
 
@@ -100,7 +101,7 @@ class Timed(NamedTuple):
 
     @property
     def chosen(self) -> tuple[bool, str]:
-        """What costs choose: whether channels are made adjacent, and the solver."""
+        """The choice with the lowest costs: whether channels are made adjacent, and the solver."""
         found = self.planner
         solver, place, _ = found.usual
         return found.is_apart(place), solver
@@ -263,7 +264,7 @@ def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float
 
 def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     """
-    The costs with the smallest regrets, and with the smallest errors in times of routes relative to each other.
+    Costs that minimise regrets, and errors in the relative times of routes.
 
     Times are compared within a case only, because the machine may be slower during another one. So that there is a
     gradient, a choice is uncertain if costs are nearly equal. Costs that do not matter stay as they are.

@@ -38,12 +38,12 @@ class Index(http.server.SimpleHTTPRequestHandler):
 
 
 def run(*words: str | Path, cwd: Path) -> None:
-    """Run a command and show it, with all that it prints. Stop if it fails."""
+    """Show and run a command, with all its output. Stop if it fails."""
     shown = " ".join(word.name if isinstance(word, Path) else word for word in words)
     print(f"$ {shown}", flush=True)
-    # Python and pip would otherwise also find what the calling environment has.
+    # Otherwise, Python and pip would also find the packages of the calling environment.
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    if isinstance(words[0], Path):  # a program of an environment, which may run others of it
+    if isinstance(words[0], Path):  # a program of an environment, which may run other programs there
         environment["PATH"] = f"{words[0].parent}{os.pathsep}{environment['PATH']}"
     if subprocess.run([str(word) for word in words], cwd=cwd, env=environment, check=False).returncode:
         sys.exit(f"the rehearsal failed at: {shown}")
@@ -117,7 +117,7 @@ def rehearse(folder: Path, instruction_sets: str) -> None:
         installed(folder, clone, f"http://127.0.0.1:{server.server_port}/simple/")
         server.shutdown()
     if f"/{INDEX}/{files[1].name}" not in Index.served:
-        sys.exit(f"the rehearsal failed: pip did not take {files[1].name} from the index")
+        sys.exit(f"the rehearsal failed: pip did not install {files[1].name} from the index")
     print(f"rehearsed onnxpool {version}: {', '.join(file.name for file in files)}")
 
 

@@ -37,7 +37,7 @@ from onnxpool.planning.kinds import WindowPlan
 from onnxpool.schemas import SCHEMAS
 
 # torch does not run ONNX models, so `onnxpool check` has no rows for it. If one of its functions has the same
-# attributes, it is a witness for the meaning of a node, with these exceptions.
+# attributes, its result is compared as well, with these exceptions.
 WITNESSES = (
     Disagreement(
         "torch-norm-ceil", TORCH, NORM, lambda case: case.overhangs() and case.most > 0,
@@ -69,8 +69,8 @@ MOST_ELEMENTS = 3000  # maximum elements of a generated node, which one step can
 LONG = 2**15  # minimum number of elements of an input whose elements are all equal
 # Nodes with sums of many terms, which only the peer of their row runs, because others take minutes.
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
-ATTEMPTS = 1000  # nodes that are generated until a row applies
-TRIALS, FURTHER_TRIALS = 2, 96  # inputs of each kind for every node, and for one that is expected to differ
+ATTEMPTS = 1000  # maximum number of nodes generated until a row applies
+TRIALS, FURTHER_TRIALS = 2, 96  # inputs of each kind: for every node, and for a node that is expected to differ
 REGIONS = 24, 32  # regions of a node: one in a hundred may show a difference
 AUTO_PADS = ("SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET")
 
@@ -156,7 +156,7 @@ def inputs_of(draft: Draft, rng: random.Random, kind: str, turn: int) -> Inputs:
 
 
 def region(draft: Draft, rng: random.Random, kind: str, turn: int) -> list[float]:
-    """The corners of a region: the whole image, one element, any, a larger one, next to the image, beyond, inverted."""
+    """The corners of a region: the whole image, one element, random, larger, beside or beyond the image, inverted."""
     styles = {ORDINARY: ("whole", "one", "any", "more"), "range": ("corner", "more", "whole", "any"),
               "inverted": ("inverted",)}
     among = styles.get(kind, ("whole", "more", "beyond", "any"))
@@ -242,7 +242,7 @@ def random_draft(rng: random.Random, operators: tuple[str, ...], long: bool = Fa
 
 
 def long_draft(rng: random.Random, operator: str, opset: int, dtype: str) -> Draft:
-    """A node whose sums have many terms: near the limit of a quantised one, or a power of 4."""
+    """A node whose sums have many terms: near the limit of a quantised sum, or a power of 4."""
     quantised = operator.startswith("QLinear")
     side = rng.choice((2900, 2901, 2902, 2903)) if quantised else rng.choice((256, 512, 1024, 2048))
     attributes: dict[str, Any] = {} if "Global" in operator else {"kernel_shape": [side, side]}
@@ -250,7 +250,7 @@ def long_draft(rng: random.Random, operator: str, opset: int, dtype: str) -> Dra
 
 
 def attributes_of(rng: random.Random, known: Iterable[str], spatial: list[int]) -> dict[str, Any]:
-    """Random values of the attributes of a version; None for those that are omitted."""
+    """Random values of a version's attributes; None for omitted attributes."""
     known, rank = set(known), len(spatial)
     unit, alike = rng.random() < 0.25, rng.random() < 0.3
 
@@ -393,7 +393,7 @@ def nodes_for(rng: random.Random, row: Disagreement, count: int) -> Iterator[tup
         yield draft, case
 
 
-# Judgement
+# Verdicts
 
 
 class Finding(NamedTuple):

@@ -41,7 +41,7 @@ def passes(case: Case, runtime: str) -> bool | None:
     with warnings.catch_warnings(action="ignore"):  # of the reference, about empty arrays
         try:
             run = PEERS[runtime](example(case))
-        except Exception:  # each runtime has exceptions of its own for a node that it cannot run
+        except Exception:  # each runtime raises exceptions of its own for a node that it cannot run
             return False
         return agrees(example(case), run, case.inputs)
 

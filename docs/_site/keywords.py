@@ -1,8 +1,8 @@
 """
-Words for which a reader may search a page, although the page does not have them.
+Search terms that lead to a page although the page does not contain them.
 
-A search of the site finds pages that have all words of the question. Readers do not know the words of the answer, so
-the words of their questions are here, as users of pooling write them in issues. tests/docs/test_search.py has
+The site's search finds pages that contain all words of a query. Readers may not know the words of a page, so this file
+lists the words of their questions, as users of pooling libraries write them in issues. tests/docs/test_search.py has
 questions.
 """
 
@@ -59,7 +59,7 @@ OPERATORS = "generated/operators/"
 
 
 def add(_app: Any, name: str, source: list[str]) -> None:
-    """Give a page its words, which the search index contains and no reader sees."""
+    """Add a page's words to the search index. Readers do not see them."""
     words = KEYWORDS.get(name, "").split()
     if name.startswith(OPERATORS):  # max and unpool of MaxUnpool
         words += re.findall("[A-Z][a-z]+", name.removeprefix(OPERATORS))

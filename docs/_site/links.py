@@ -1,10 +1,10 @@
 """
-Links that also work on a code host: links to files outside docs/ lead to the repository.
+Rewrite links that also work on a code host: on the site, links to files outside docs/ lead to the repository.
 
-Links that have the name of a file as their text, which suits a clone, get the title of its page.
+A link whose text is a file name, as in a clone, gets the title of the file's page.
 
-A file that a page of the site includes is written for its own folder, so its links are rewritten as well. Folders of
-plain HTML are copied into the site, and links to them stay as they are.
+The links of a file that a page includes are relative to the file's own folder, so they are rewritten as well. Folders
+of plain HTML are copied into the site, and links to them stay as they are.
 """
 
 import os

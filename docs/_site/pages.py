@@ -112,7 +112,7 @@ def allowed(kind: Any) -> str:
 
 
 def changes(before: Any, version: Any) -> Iterator[str]:
-    """What a version changed, as far as the table of versions knows it."""
+    """What a version changed, according to the table of versions."""
     for name, kind in version.attributes.items():
         old = before.attributes.get(name)
         if old is None:
@@ -292,7 +292,7 @@ def pages() -> dict[str, str]:
 
 
 def write(_app: Any, _settings: Any) -> None:
-    """Write only pages that changed, so that Sphinx reads no others again."""
+    """Write only pages that changed, so that Sphinx does not read the others again."""
     (DOCS / "generated" / "pictures").mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         file = DOCS / "generated" / name

@@ -1,4 +1,4 @@
-// The answer of this page to some settings: all that it shows, as data and text.
+// What the page shows for some settings, as data and text.
 
 "use strict";
 
@@ -26,7 +26,7 @@ function formula(settings, axis, i) {
   return { axis: i + 2, lines };
 }
 
-// What one result is.
+// How one result is computed.
 function result(settings, { axes }, window) {
   const parts = axes.map((axis, i) => axis.window(window[i]));
   const taps = product(parts.map((part) => part.taps));
@@ -72,7 +72,7 @@ function answer(settings) {
   };
 }
 
-// Links keep the settings, and the defaults of settings that they do not have.
+// Links store the settings. Settings that a link lacks have their defaults.
 const DEFAULTS = {
   operator: "AveragePool", opset: FACTS.newest, sizes: [5, 5], kernel: [3, 3], strides: [2, 2], pads: [1, 1, 1, 1],
   dilations: [1, 1], auto_pad: "NOTSET", ceil_mode: 0, count_include_pad: 0, window: null,
@@ -85,7 +85,7 @@ function link(settings) {
     ([name, value]) => `${name}=${Array.isArray(value) ? value.join() : value}`).join("&")}`;
 }
 
-// The settings of a link. What it lacks, or has in another form, is as in the defaults.
+// The settings of a link. Settings that are missing or invalid have their defaults.
 function settingsOf(hash) {
   const found = new Map(hash.replace(/^#/, "").split("&").map((part) => {
     const [name, ...rest] = part.split("=");

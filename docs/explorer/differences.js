@@ -1,6 +1,6 @@
 // When the rows of the table of disagreements hold, for the nodes of this page: float32, one image, no Indices. The
-// conditions are those of onnx/disagreements.py, of tools/sweep_disagreements.py (torch) and of
-// tools/export_explorer.py (Keras), which say why. tests/docs/test_explorer.py compares the answers with theirs.
+// conditions come from onnx/disagreements.py, tools/sweep_disagreements.py (torch) and tools/export_explorer.py (Keras),
+// which explain them. tests/docs/test_explorer.py compares the answers.
 
 "use strict";
 
