@@ -41,7 +41,7 @@ SHORTER = 0.7  # a longer conjunction must explain more by this factor
 CHANCE = 0.2  # the fraction of cases with unusual values that may pass by chance
 LEAST = 5  # failures that a row explains; fewer may be chance
 UNUSUAL = ("NaN", "infinity")
-LARGE = 1000  # a magnitude that only unusual values of wide cases have, or the inverse of one
+LARGE = 1000  # magnitudes above this, or below its inverse, occur only among unusual values of wide cases
 LARGE_HALF = 255  # a magnitude whose square leaves the range of float16
 
 
@@ -60,9 +60,9 @@ class Seen(NamedTuple):
 
 
 def query(case: Suite) -> Case:
-    """The facts of a case that the table asks for."""
+    """The facts of a case on which the table's conditions depend."""
     inputs = list(case.inputs)
-    while inputs[-1] is None:  # which the model does not have
+    while inputs[-1] is None:  # the model lacks these inputs
         inputs.pop()
     return Example(case.operator, case.opset, tuple(inputs), case.attributes, case.outputs).case
 
@@ -90,7 +90,7 @@ def seen(results: Iterable[dict[str, Any]]) -> list[Seen]:
 
 
 def support(results: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The versions of each dtype, and the ranks, that a runtime runs."""
+    """The versions that a runtime supports for each dtype, and the ranks."""
     kernels: dict[str, dict[str, list[int]]] = {operator: {} for operator in OPERATORS}
     ranks: dict[str, set[int]] = {operator: set() for operator in OPERATORS}
     operators = {operator.lower(): operator for operator in OPERATORS}
@@ -113,8 +113,8 @@ def bits(flags: Iterable[bool]) -> int:
 
 
 def literals(cases: Sequence[Case], related: Mapping[str, Disagreement]) -> dict[str, int]:
-    """Each condition and its opposite, with the cases for which it holds; the first of conditions with the same
-    cases."""
+    """Each condition and its opposite, with the cases for which it holds. Of conditions with the same cases, only the
+    first."""
     every, found = (1 << len(cases)) - 1, dict[str, int]()
     for name in (*related, *CONDITIONS):
         held_by = bits(held(name, case, related) for case in cases)
@@ -127,9 +127,9 @@ def literals(cases: Sequence[Case], related: Mapping[str, Disagreement]) -> dict
 def conjunctions(cases: Sequence[Case], failed: int, passed: int,
                  related: Mapping[str, Disagreement], chance: float) -> Iterator[tuple[list[str], int]]:
     """
-    Greedily, the conjunction that explains most of the remaining failures and holds for no case that passes.
+    Conjunctions, each of which explains most of the remaining failures and holds for no case that passes (greedy).
 
-    The conjunction is empty if all cases fail, except for a fraction that passes by chance.
+    An empty conjunction means that all cases fail, except for a fraction that passes by chance.
     """
     known, left = literals(cases, related), failed
     if failed.bit_count() >= LEAST and passed.bit_count() <= chance * failed.bit_count():
@@ -205,7 +205,7 @@ def rows(cases: Sequence[Seen], known: Filter, related: Mapping[str, Disagreemen
 
 
 def merged(found: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows that differ only in their operator, as one."""
+    """Merge rows that differ only in their operator."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for row in found:
         groups.setdefault((tuple(row["when"]), row["values"], row["does"]), []).append(row["operator"])

@@ -3,12 +3,12 @@
     python tools/measure_routes.py [--quick] [--cases N] [--minutes M] [--seed S] [--fit]
                                    [--save FILE | --load FILE ...]
 
-The pools are the workloads of `benchmarks/workloads.py` and random ones, in all dtypes, both layouts, and batches of 1
-and 8. Every route that applies is forced and timed, with one thread. The regret of a choice is its time divided by the
-fastest route's; the geometric mean and the worst regrets are printed. T marks routes that first transpose channels to
-make them adjacent. With --fit, the output ends with the costs for `planning/costs.py`, for the register width of the
-instruction set in use, and with the regrets of these costs. --save keeps the times, so that --load can try other
-formulas on them.
+The pools are the workloads of `benchmarks/workloads.py` and random pools, in all dtypes, both layouts, and batches of 1
+and 8. The script forces and times every route that applies, with one thread. The regret of a choice is its time divided
+by the fastest route's. The script prints the geometric mean and the worst regrets. T marks routes that first transpose
+channels to make them adjacent. With --fit, the output ends with the costs for `planning/costs.py`, for the register
+width of the instruction set in use, and with the regrets of these costs. --save stores the times, so that --load can
+try other formulas on them.
 """
 
 import argparse
@@ -42,9 +42,9 @@ CHUNK = 3e-4  # seconds for which a route runs before the next one does
 ROUNDS, LEAST_ROUNDS, MOST_SECONDS = 15, 7, 0.1  # runs of a route; fewer if all runs of a case take this long
 STOLEN = 3e-2  # seconds that other processes may take from a run
 HOPELESS = 4.0  # a route that takes this many times as long as another, beyond stolen time, does not run again
-UNLIKELY = 30  # a route whose cost is this many times that of another is not tried
-DOUBTFUL, CONFIRMED = 1.1, 4  # a regret above the first is measured up to this many times, because it may be noise
-QUICK, SMALL = 12, 1 << 20  # pools of a quick run, and the most taps of each
+UNLIKELY = 30  # a route that costs this many times as much as another is not tried
+DOUBTFUL, CONFIRMED = 1.1, 4  # larger regrets may be noise, so they are measured up to this many times
+QUICK, SMALL = 12, 1 << 20  # number of pools in a quick run, and maximum taps of each
 FILES = {solver.name: solver.file for solver in solvers.SOLVERS
          if solver.file in prices(layout.REGISTER, solver.whole)}
 # Parameters of a fit: steps and their rate; the weight of errors, and the error above which they count less; the
@@ -96,7 +96,7 @@ class Timed(NamedTuple):
 
     @property
     def planner(self) -> planner.Planner:
-        """The forms between which the choice is made."""
+        """The planner, which has the forms to choose from."""
         return layout.planner_of(self.request, *self.memory)
 
     @property
@@ -115,7 +115,7 @@ class Timed(NamedTuple):
 
 
 def mixed(rng: np.random.Generator, dtype: str) -> Workload | None:
-    """The shape of one workload under the windows of another, both somewhat changed. None if they do not fit."""
+    """A pool with one workload's shape and another's windows, both slightly changed. None if they do not fit."""
     def one(values: Iterable[Any]) -> Any:
         found = list(values)
         return found[rng.integers(len(found))]
@@ -248,7 +248,7 @@ def measured(case: Case, rounds: int) -> Timed | None:
 
 
 def work_of(timed: Timed, run: Run) -> tuple[dict[tuple[str, str], float], float]:
-    """The amounts of work of a run, and its nanoseconds, for each register full of results."""
+    """The amounts of work in a run, and its nanoseconds, both per register of results."""
     forms = timed.planner
     place = forms.place_of(run.planar)
     channels = math.prod(timed.case.work.shape[:2])
@@ -266,8 +266,8 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     """
     Costs that minimise regrets, and errors in the relative times of routes.
 
-    Times are compared within a case only, because the machine may be slower during another one. So that there is a
-    gradient, a choice is uncertain if costs are nearly equal. Costs that do not matter stay as they are.
+    Times are compared only within a case, because the machine may be slower during another case. Choices between nearly
+    equal costs count as uncertain, so that there is a gradient. Costs without an effect stay as they are.
     """
     known = COSTS[register_of(field)]
     field = [timed for timed in field if all(FILES[run.solver] in known for run in timed.runs)]
@@ -277,7 +277,7 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
     case, taken = np.array([row[0] for row in rows]), np.log([row[3] for row in rows])
     runs = np.bincount(case)
 
-    def each(values: Any) -> Any:  # the sum over the runs of its case, for each run
+    def each(values: Any) -> Any:  # for each run, the sum over all runs of its case
         return np.bincount(case, values)[case]
 
     best = np.full(len(field), np.inf)

@@ -65,9 +65,9 @@ WITNESSES = (
 ORDINARY = ""
 DTYPES = {name: np.dtype(name) for name in ("float16", "float32", "float64", "int8", "uint8")}
 DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
-MOST_ELEMENTS = 3000  # maximum elements of a generated node, which one step can double
+MOST_ELEMENTS = 3000  # maximum elements of a generated node; a step may double them
 LONG = 2**15  # minimum number of elements of an input whose elements are all equal
-# Nodes with sums of many terms, which only the peer of their row runs, because others take minutes.
+# Rows about sums of many terms. Only the row's own peer runs their nodes, because others take minutes.
 LONG_ROWS = ("ort-quantised-overflow", "ort-long-sum", "openvino-long-sum", "torch-long-sum")
 ATTEMPTS = 1000  # maximum number of nodes generated until a row applies
 TRIALS, FURTHER_TRIALS = 2, 96  # inputs of each kind: for every node, and for a node that is expected to differ
@@ -96,7 +96,7 @@ class Draft(NamedTuple):
 
 
 def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kind: str, turn: int) -> Array:
-    """An array of ordinary floats, or with unusual ones, whose properties cycle with `turn`."""
+    """An array of ordinary floats, or of some unusual floats, whose properties cycle with `turn`."""
     if math.prod(shape) >= LONG:
         return np.full(shape, (0.1, 0.3, 0.7, 1.1)[turn % 4], dtype)
     generator = np.random.default_rng(rng.getrandbits(32))
@@ -121,7 +121,7 @@ def floats(rng: random.Random, shape: tuple[int, ...], dtype: np.dtype[Any], kin
 
 
 def integers(rng: random.Random, shape: tuple[int, ...], info: Any, kind: str, turn: int) -> Array:
-    """An array of ordinary integers, or with unusual ones."""
+    """An array of ordinary integers, or of some unusual integers."""
     if math.prod(shape) >= LONG:
         return np.full(shape, info.max, info.dtype)
     low, high = info.min + 1, info.max
@@ -340,7 +340,7 @@ def channels_last(draft: Draft) -> bool:
 
 
 def case_of(draft: Draft) -> Case | None:
-    """The query of the node for the table; None if the library refuses the node, or if no element can be compared."""
+    """The facts of the node for the table; None if onnxpool refuses the node, or if no element can be compared."""
     schema = SCHEMAS[draft.operator]
     options = {} if schema.domain else {"opset": draft.opset}
     if draft.outputs == 2:
@@ -366,7 +366,7 @@ def rows_for(case: Case, peer: str) -> list[Disagreement]:
 
 
 def nodes_for(rng: random.Random, row: Disagreement, count: int) -> Iterator[tuple[Draft, Case]]:
-    """Nodes to which a row applies, if possible no other one of its peer, alternating with nodes one step away."""
+    """Nodes to which a row applies, preferably without other rows about its peer; every second one is one step away."""
     long = row.name in LONG_ROWS
     for number in range(count):
         best = None
@@ -407,7 +407,7 @@ class Finding(NamedTuple):
 
 
 class Tally:
-    """The findings: for each row, the number of nodes to which it applied, alone or not, and the errors."""
+    """The findings: for each row, the number of nodes to which it applied, also without other rows; and the errors."""
 
     def __init__(self) -> None:
         self.nodes: Counter[str] = Counter()
@@ -452,7 +452,7 @@ def prepared(peer: str, example: Example) -> tuple[Run | None, str]:
 
 def differs_for(run: Run | None, draft: Draft, kind: str, rng: random.Random,
                 expected: bool) -> tuple[bool | None, Example]:
-    """Whether a peer differs for inputs of a kind, with more inputs if it is expected to; and the last inputs."""
+    """Whether a peer differs for inputs of a kind, and the last inputs. Expected differences get more inputs."""
     example = draft.example(rng, kind)
     if run is None:
         return True, example
@@ -470,7 +470,7 @@ def differs_for(run: Run | None, draft: Draft, kind: str, rng: random.Random,
 
 def sweep(rows: Iterable[Disagreement], peers: Iterable[str], nodes: int, seed: int,
           progress: Callable[[str], None] = lambda line: None) -> Tally:
-    """Generate this many nodes, the same number for each row and for random rows, and run them on the peers."""
+    """Generate nodes, equally many for each row and for no particular row, and run them on the peers."""
     rows, peers, tally = list(rows), list(peers), Tally()
     share = max(1, nodes // (len(rows) + 1))
     anything = Disagreement("(any node)", "", EVERY, lambda case: True, "")

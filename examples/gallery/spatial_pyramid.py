@@ -3,7 +3,7 @@ Features of a spatial pyramid
 =============================
 
 Spatial pyramid pooling turns maps of any size into a vector of fixed length: the maxima of 1 x 1, 2 x 2 and 4 x 4
-bins, one after another. Here, each map has the strength of edges in one of four directions, in an image of stripes.
+bins, one after another. Here, the four maps contain the strength of an image's edges in four directions.
 """
 
 import math

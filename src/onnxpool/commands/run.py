@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
 
     @property
     def pooling_seconds(self) -> float:
-        """The total time of all calls, as if they were warm."""
+        """The total time of all calls, computed from times of warm calls."""
         return sum(node.calls * node.warm_seconds for node in self.done.nodes)
 
 

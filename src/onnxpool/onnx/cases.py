@@ -1,4 +1,4 @@
-"""The facts of a pooling node that decide whether runtimes disagree about it, and the rows of the table about them."""
+"""The facts of a pooling node that decide whether runtimes disagree about it, and the rows of the table."""
 
 import math
 from collections.abc import Callable, Sequence
