@@ -3,10 +3,10 @@ Write docs/explorer/facts.js: what the window explorer knows of onnxpool and of 
 
     python tools/export_explorer.py
 
-The versions of operators come from the table in schemas.py, the look of pictures from pictures.py, and the differences
-from the table of `onnxpool check` and, for torch, from `tools/sweep_disagreements.py`. Rows about torch and Keras that
-only concern how a node can be expressed there are defined here. The conditions of all rows are also written in
-JavaScript, in differences.js; `tests/docs/test_explorer.py` compares them, and this file with its output.
+The versions of operators come from the table in schemas.py, and the look of pictures from pictures.py. Differences come
+from the table of `onnxpool check`, and for torch from `tools/sweep_disagreements.py`. This file defines rows about what
+torch and Keras cannot express. The conditions of all rows are also written in JavaScript, in differences.js.
+`tests/docs/test_explorer.py` compares the conditions, and facts.js with the output of this script.
 """
 
 import json

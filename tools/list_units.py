@@ -2,9 +2,9 @@
 
     python tools/list_units.py [constants]
 
-Each line has the name of a unit, the file of its loops, reduction and dtype; then "each" if the unit is compiled for
-every instruction set, "fast" if for all but the baseline of x86-64, "common" if all instruction sets share it, or the
-name of one; and the level of optimisation.
+Each line has the name of a unit, the file of its loops, its reduction and its dtype. The next word is "each" if the
+unit is compiled for every instruction set, "fast" if it is compiled for all but the baseline of x86-64, "common" if all
+instruction sets share it, or the name of one instruction set. The last word is the level of optimisation.
 """
 
 import sys

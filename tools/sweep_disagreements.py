@@ -2,11 +2,12 @@
 
     python tools/sweep_disagreements.py [--nodes 20000] [--seed 1] [--peers onnxruntime OpenVINO] [--rows ort-pads]
 
-A row gets nodes to which it applies, and nodes one step away, in which one attribute, size, dtype or version differs so
-that the row does not apply. Each node runs on each peer, with ordinary values and with unusual ones of each kind. It is
-a miss if a peer differs and no row says so, and a false alarm if a row says so and the peer never differs.
+Each row is tested with nodes to which it applies, and with nodes one step away: one attribute, size, dtype or version
+differs so that the row does not apply. Each node runs on each peer, with ordinary values and with each kind of unusual
+values. If a peer differs and no row says so, that is a miss. If a row says so and the peer never differs, that is a
+false alarm.
 
-Peers run each node at their own opset, on one thread. torch does not run ONNX models: it takes part if one of its
+Peers run each node at their own opset, on one thread. torch does not run ONNX models: it is tested if one of its
 functions has the same attributes. Install the versions of tests/onnx/versions.txt, or some of them.
 
 The exit status is 1 if there is a miss or a false alarm.

@@ -42,7 +42,7 @@ class Scope(ContextDecorator, Generic[T, R]):
     """
     Context manager and decorator: a value that holds within a block.
 
-    It has no state of its own, so it can be entered again, even within its own block and by several threads or tasks at
+    It has no state of its own, so it can be entered again, even within its own block, or by several threads or tasks at
     the same time.
 
     Parameters

@@ -3,11 +3,10 @@ Where runtimes are known to disagree with onnxpool, or cannot run a node: a tabl
 
 docs/reference/decisions.md has onnxpool's own answers, with reasons. Rows about kernels, and all rows about tract and
 onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagreements.py` writes them to
-disagreements.json, as conjunctions of `CONDITIONS`. The others describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
-2026.4.1 on a CPU: `tools/sweep_disagreements.py` generates random nodes for each of them, and finds nodes that the
-table misses, or about which it warns needlessly.
+disagreements.json, as conjunctions of `CONDITIONS`. Other rows describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
+2026.4.1 on a CPU. `tools/sweep_disagreements.py` tests them with random nodes, and finds missing and needless warnings.
 
-If a runtime has a rule of its own, such as its pads for SAME_*, a row computes it and compares it with ours.
+If a runtime has a rule of its own, such as its pads for SAME_*, a row applies that rule and compares it with ours.
 """
 
 import itertools
@@ -251,8 +250,8 @@ def reference_mistakes_infinity(case: Case) -> bool:
     """
     Whether the reference's Indices are wrong for a window full of inf, or of -inf, in its code for unit strides.
 
-    It replaces infinities with the largest finite numbers, and padding with the minimum of the window, before it looks
-    for the maximum: of inf, padding is chosen, and of -inf, the first element.
+    Before looking for the maximum, it replaces infinities with the largest finite numbers, and padding with the minimum
+    of the window. In a window of inf it then chooses padding, and in a window of -inf the first element.
     """
     return case.operator.return_indices and case.unit and reference_misplaces(case, infinities=True)
 

@@ -2,8 +2,8 @@
 Constant folding: small tensors, such as pads and shapes, that exporters compute by nodes.
 
 onnx's inference reads such values only from constants, and computes few of them itself. Here, its ReferenceEvaluator
-computes them. A model may be hostile: only the operators in the table are folded, none before its result is known to be
-small, and only a limited number in total.
+computes them. A model may be hostile, so folding is limited to the operators in the table, to results that are known to
+be small, and to a maximum number in total.
 """
 
 import math
