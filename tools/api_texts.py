@@ -26,7 +26,7 @@ class Texts(NamedTuple):
 
     bases: Sequence[str]
     summary: str  # of the function
-    short: str  # for the See Also sections of others
+    short: str  # for the See Also sections of other operators
     result: str  # a key of RESULTS
     notes: Sequence[str]  # keys of NOTES
     see: Sequence[str]

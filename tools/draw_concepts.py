@@ -1,6 +1,6 @@
 """
 Draw the pictures of windows and plans in the documentation: docs/images/*.svg, and the pictures of pages in
-docs/concepts. Most are drawn by `Plan.explain().svg()`, and the others in the same style.
+docs/concepts. `Plan.explain().svg()` draws most of them, and this script draws the others in the same style.
 
 After changing the pictures, run python tools/draw_concepts.py with onnxpool installed, and commit the files that it
 writes. With --check, it writes nothing, and exits with 1 if a committed file is stale.

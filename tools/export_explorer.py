@@ -1,5 +1,5 @@
 """
-Write docs/explorer/facts.js: what the window explorer knows of onnxpool and of other libraries, as JSON.
+Write docs/explorer/facts.js: the window explorer's facts about onnxpool and other libraries, as JSON.
 
     python tools/export_explorer.py
 
@@ -51,7 +51,7 @@ def padded_first(name: str, runtime: str, condition: Callable[[Case], bool], tex
                      f"{text}, and counts the zeros of an input that is padded first"))
 
 
-# What functions of torch and layers of Keras cannot express. Nodes without such a row have the same result there.
+# Things that functions of torch and layers of Keras cannot express. Without such a row, their results are the same.
 FRAMEWORKS = (
     *padded_first("torch-uneven", TORCH, uneven, "pads both ends of an axis alike"),
     Disagreement(

@@ -260,7 +260,7 @@ class Operator:
 
     def arguments(self, given: Mapping[str, tuple[str, str]] | None = None,
                   versioned: bool = True) -> list[Parameter | None]:
-        """The parameters of the function. None marks the beginning of keyword-only ones."""
+        """The parameters of the function. None marks the beginning of keyword-only parameters."""
         placed = [self.parameter(name, given) for name in ("x", *self.inputs)]
         placed += [self.parameter(name, given, required=True) for name in self.required]
         placed += [self.parameter(name) for name in self.texts.last]

@@ -38,7 +38,7 @@ REDUCING = ("MaxPool", "AveragePool", "LpPool", "GlobalMaxPool", "GlobalAverageP
             "QLinearAveragePool", "QLinearGlobalAveragePool")
 BATCHES = (1, 8)
 MOST = 1 << 25  # bytes of an input
-CHUNK = 3e-4  # seconds for which a route runs before the next one does
+CHUNK = 3e-4  # seconds for which a route runs before the next route does
 ROUNDS, LEAST_ROUNDS, MOST_SECONDS = 15, 7, 0.1  # runs of a route; fewer if all runs of a case take this long
 STOLEN = 3e-2  # seconds that other processes may take from a run
 HOPELESS = 4.0  # a route that takes this many times as long as another, beyond stolen time, does not run again

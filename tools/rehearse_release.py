@@ -28,7 +28,7 @@ INDEX = "simple/onnxpool"
 
 
 class Index(http.server.SimpleHTTPRequestHandler):
-    """A package index on this machine, which remembers what it served."""
+    """A package index on this machine, which records the files that it served."""
 
     served: ClassVar[list[str]] = []
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def found(pattern: str, file: str, what: str) -> str:
-    """What a pattern's group matches in a file of the repository; `what` names it in the error if it is missing."""
+    """The match of a pattern's group in a file of the repository. If there is none, the error calls it `what`."""
     match = re.search(pattern, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if match is None:
         sys.exit(f"{file} has no {what}")

@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SUITE = ROOT / "conformance"
 SOURCE = SUITE / "src"
 RESULTS, PAGE = SUITE / "results", ROOT / "docs" / "conformance.md"
-BASIS = ("numpy", "onnx", "ml_dtypes")  # what the runner needs
+BASIS = ("numpy", "onnx", "ml_dtypes")  # packages that the runner needs
 LONGEST = 110  # characters of a detail
 FOLDERS = re.compile(r"(?<![\w./])/(?:[\w.+-]+/)+")  # of absolute paths, which differ from run to run
 SHOWN = ("passed", "wrong", "refused", "accepted", "crashed", "timeout")
@@ -103,7 +103,7 @@ def environment(runtime: Runtime, folder: Path) -> Path:
 
 
 def ran(runtime: Runtime, folder: Path, *options: object) -> dict[str, Any]:
-    """What a run of the suite reports."""
+    """The report of a run of the suite."""
     place = environment(runtime, folder)
     operators = [name for name in OPERATORS if name not in runtime.without]
     with tempfile.TemporaryDirectory() as temporary:
@@ -200,7 +200,7 @@ def whole_words(detail: str) -> str:
 
 
 def kinds(each: Stored) -> Iterator[str]:
-    """A line for each kind of failure: what its cases test, the operators, how many there are, and an example."""
+    """A line for each kind of failure: the subject of its cases, the operators, the number of cases, and an example."""
     missing = [operator for operator in OPERATORS if operator not in each.runtime.without and all(
         each.outcome(case) == "refused" for case in each.cases if case.operator == operator and not case.error)]
     if missing:

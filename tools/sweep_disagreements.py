@@ -367,7 +367,7 @@ def rows_for(case: Case, peer: str) -> list[Disagreement]:
 
 
 def nodes_for(rng: random.Random, row: Disagreement, count: int) -> Iterator[tuple[Draft, Case]]:
-    """Nodes to which a row applies, preferably without other rows about its peer; every second one is one step away."""
+    """Nodes to which a row applies, and preferably no other row about its peer. Every second node is one step away."""
     long = row.name in LONG_ROWS
     for number in range(count):
         best = None

@@ -1,4 +1,4 @@
-"""Import pure Python modules from the source tree, without building the compiled ones."""
+"""Import pure Python modules from the source tree, without building compiled modules."""
 
 import importlib
 import sys

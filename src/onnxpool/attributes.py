@@ -226,7 +226,7 @@ class Float(Attribute):
 
 
 class Choice(Attribute):
-    """One of a few strings. If `blank`, the empty string means the first one."""
+    """One of a few strings. If `blank`, the empty string means the first string."""
 
     __slots__ = ("blank", "values")
     type = "string"

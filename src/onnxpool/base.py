@@ -168,7 +168,7 @@ class Operator(Frozen):
         return self._version.since
 
     def _spatial(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-        """The sizes of the spatial axes, and the number of the first one."""
+        """The sizes of the spatial axes, and the number of the first spatial axis."""
         first = 1 if self.channels_last and len(shape) > 2 else 2
         return shape[first:first + len(shape) - 2], first
 

@@ -23,7 +23,7 @@ class Limits(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What a call needs: the bytes of its results, and its work."""
+    """The needs of a call: the bytes of its results, and its work."""
 
     output_bytes: int
     work: int

@@ -81,7 +81,7 @@ STYLES = {
 }
 BOXES = ("first", "inner", "last")
 DOTS = ((4, 4), (10, 5), (8, 9))  # where the taps of each box are in a cell, so that none covers another
-CELLS = ("element", "unread", "counted", "padding", "overhang")  # kinds of cells; the last ones win where axes cross
+CELLS = ("element", "unread", "counted", "padding", "overhang")  # kinds of cells; where axes cross, the later kind wins
 TIMES = "\N{MULTIPLICATION SIGN}"
 SIGNS = {"counted": "0", "overhang": TIMES}  # what stands in a cell
 NAMES = {
@@ -115,7 +115,7 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, low: int, high: int, most: int) -> Cut:
-        """The numbers in [low, high), cut in the middle if these are more than `most`, with the gap."""
+        """The numbers in [low, high), with a gap in the middle if there are more than `most`."""
         if high - low <= most:
             return cls(low, high, high, high)
         head = max(1, most // 2)
@@ -321,7 +321,7 @@ def gaps(cuts: Sequence[Cut], cell: float, x: float, y: float) -> list[Mark]:
 
 
 def texts(kind: str, lines: Sequence[str], y: float) -> tuple[list[Mark], float]:
-    """Lines of text, broken where they are too long."""
+    """Lines of text, wrapped if they are too long."""
     marks = []
     for line in lines:
         for part in broken(line, LETTERS[kind]):
@@ -343,8 +343,8 @@ def broken(line: str, letters: int) -> list[str]:
 
 def extent(axis: Axis, size: int = 0) -> tuple[int, int]:
     """
-    The positions of an axis: elements, padding, and what the last window reaches beyond them. `size` is the size of a
-    longer result, which only MaxUnpool has.
+    The positions of an axis: elements, padding, and positions that the last window reaches beyond them.
+    `size` is the size of a longer result, which only MaxUnpool has.
     """
     last = (axis.out - 1) * axis.stride - axis.pads[0] + axis.span if axis.out else 0
     return min(0, -axis.pads[0]), max(axis.size + axis.pads[1], last, size)
@@ -457,7 +457,7 @@ def box(pair: Sequence[Axis], cuts: Sequence[Cut], window: tuple[int, int], k: i
 
 def strip(number: int, axis: Axis, y: float, divided: bool, several: bool,
           size: int = 0) -> tuple[list[Mark], float, list[str]]:
-    """The positions of an axis, its windows one below the other, and what is left out. `size` is as in `extent`."""
+    """The positions of an axis, its windows one below the other, and notes. `size` is as in `extent`."""
     left = MARGIN + DIGIT * len(str(max(axis.out - 1, 0))) + 6
     right = DIGIT * (3 + len(str(max(axis.window(0).divisor, axis.window(axis.out - 1).divisor, axis.most)))
                      ) if divided and axis.out else 0
@@ -493,7 +493,7 @@ def more_windows(count: int) -> str:
 
 
 def drawn_windows(axis: Axis, cut: Cut) -> list[int]:
-    """The first windows and the last ones that have drawn positions."""
+    """The first and last windows that have drawn positions."""
     def reaching(place: int) -> int:  # the first window that reaches a position
         return max(0, (place + axis.pads[0] - axis.span) // axis.stride + 1)
 

@@ -79,7 +79,7 @@ class RegionPicture(NamedTuple):
 
     lines: tuple[str, ...]
     region: Region
-    given: int  # how many regions there are
+    given: int  # number of regions
     axes: tuple[int, int]
 
     @property
@@ -218,13 +218,13 @@ def kinds_of(bins: Iterable[Bin], size: int, cut: Cut) -> dict[int, str]:
 
 
 def ends_of(size: int, cut: Cut) -> list[int]:
-    """The first element and the last one that are drawn."""
+    """The first and the last element that are drawn."""
     inside = [place for place in cut if 0 <= place < size]
     return [inside[0], inside[-1]] if inside else []
 
 
 def edge(cut: Cut, place: float) -> float:
-    """A side of a box, in cells from the first one that is drawn."""
+    """A side of a box, in cells from the first drawn cell."""
     cell = floor(place)
     if cut.has(cell):
         return cut.left(cell) + place - cell

@@ -51,7 +51,7 @@ class Scope(ContextDecorator, Generic[T, R]):
     value
         Value within the block.
     target
-        What a ``with`` statement assigns.
+        Value that a ``with`` statement assigns.
     """
 
     def __init__(self, stack: Stack[T], value: T, target: R) -> None:

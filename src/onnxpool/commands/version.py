@@ -1,4 +1,4 @@
-"""``onnxpool --version``: the version and, as JSON, what a bug report should say about the installation."""
+"""``onnxpool --version``: the version and, as JSON, a description of the installation for bug reports."""
 
 import argparse
 import os

@@ -78,7 +78,7 @@ def is_uncut(plan: ReducingPlan, chunks: Sequence[Shape]) -> bool:
 
 
 def filled(sizes: Iterable[int]) -> Shape:
-    """Chunk sizes without zeros, or (0,) if there is nothing else."""
+    """Chunk sizes without zeros, or (0,) if all sizes are zero."""
     return tuple(size for size in sizes if size) or (0,)
 
 
@@ -114,7 +114,7 @@ def derived(sizes: Shape, windows: Axis) -> Shape:
 
 
 def bounds(sizes: Iterable[int]) -> list[int]:
-    """The beginnings of chunks, and the end of the last one."""
+    """The beginnings of chunks, and the end of the last chunk."""
     return [0, *accumulate(sizes)]
 
 

@@ -178,7 +178,7 @@ def check_dtypes(label: str, kind: str, dtype: np.dtype[Any], output: np.dtype[A
 
 
 def fill_of(label: str, kind: str, dtype: np.dtype[Any], cval: Any) -> tuple[Any, Fill]:
-    """What `cval` is among elements of a dtype, and what it does to results."""
+    """The value of `cval` in a dtype, and its effect on results."""
     if dtype.kind in MOMENTS:
         return np.asarray(cval).astype(dtype), Fill.CLAMPS
     cval = scalar(cval)

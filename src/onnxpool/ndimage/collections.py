@@ -13,7 +13,7 @@ from . import arguments
 
 
 def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) -> Any:
-    """The result for a dask array: one in the same chunks, whose tasks read the elements that they need."""
+    """The result for a dask array: a dask array with the same chunks, whose tasks read the elements that they need."""
     if isinstance(output, np.ndarray):
         raise PoolTypeError(f"{label}: output is an array, but dask arrays are computed later; pass a dtype", label,
                             "output")
@@ -35,7 +35,7 @@ def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) 
 
 def labelled(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,
              *others: Any) -> Any:
-    """The result for a DataArray: one with the same labels. Axes can be names of dimensions."""
+    """The result for a DataArray: a DataArray with the same labels. Axes can be names of dimensions."""
     if isinstance(axes, (tuple, list)):
         axes = tuple([x.get_axis_num(axis) if axis in x.dims else axis for axis in axes])
     elif isinstance(axes, Hashable) and axes in x.dims:

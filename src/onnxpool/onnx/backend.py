@@ -1,5 +1,6 @@
 """
-A backend as defined by ``onnx.backend.base``. onnxpool runs pooling nodes, and onnx's ReferenceEvaluator the others.
+A backend as defined by ``onnx.backend.base``. onnxpool runs pooling nodes, and onnx's ReferenceEvaluator runs all other
+nodes.
 
 By convention, the module itself is a backend too: ``import onnxpool.onnx.backend as backend; backend.prepare(model)``.
 """

@@ -46,7 +46,7 @@ def differ(pairs: Sequence[tuple[Axis, Axis]]) -> bool:
     """
     For each pair of axes, whether windows or divisors differ between the two.
 
-    If a window is empty along one axis, the others do not matter, because results of empty windows are not compared.
+    If a window is empty along one axis, its other axes do not matter, as results of empty windows are not compared.
     """
     if any(ours.out != theirs.out for ours, theirs in pairs):
         return True

@@ -91,7 +91,7 @@ class Whole(NamedTuple):
 
 
 def output_agrees(ours: Array, theirs: Array, tolerance: Tolerance) -> bool:
-    """Whether an output of a whole model agrees. By default, 8-bit integers may differ by 1, wider ones not at all."""
+    """Whether an output of a whole model agrees. By default, of all integers only 8-bit integers may differ, by 1."""
     if ours.dtype.kind in "iu":
         return agrees(ours, theirs, 0.0, (ours.dtype.itemsize == 1) if tolerance.atol is None else tolerance.atol)
     if ours.dtype.name not in FLOATS:

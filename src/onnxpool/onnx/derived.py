@@ -99,7 +99,7 @@ def kernel_rows(prefix: str, runtime: str, ranked: bool = True) -> Iterator[Disa
 
 
 def tested(name: str, opset: int, version: int) -> int:
-    """The tested opset that represents another one: the first and the last opset of each version are tested."""
+    """The tested opset that represents an opset: only the first and the last opset of each version are tested."""
     later = [each.since for each in SCHEMAS[name].versions if each.since > version]
     return version if opset == version or not later else min(later) - 1
 

@@ -298,7 +298,7 @@ def place(coordinates: Iterable[int], sizes: Iterable[int]) -> int:
 
 
 def digits(number: int, sizes: Sequence[int]) -> list[int]:
-    """The coordinates of a position; the first one may be too large."""
+    """The coordinates of a position; the first coordinate may be too large."""
     found: list[int] = []
     for size in reversed(sizes[1:]):
         number, digit = divmod(number, size)
@@ -353,7 +353,7 @@ def reference_pads_lower(case: Case) -> bool:
 
 
 def reference_axis(axis: Axis, mode: str) -> tuple[int, Axis]:
-    """The number of windows of a mean or norm that the reference computes, and which ones; the others are 0."""
+    """The windows of a mean or norm that the reference computes, and their number; it returns 0 for the others."""
     cut, out = 0, axis.out
     if mode == "NOTSET":  # half of the overhang becomes padding before the input, and the input's end is cut off
         extra = max(0, overhang(axis))
@@ -429,7 +429,7 @@ def ort_refuses_merged(case: Case) -> bool:
 
 
 def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
-    """The windows of each axis, with the node's pads and with onnxruntime's merged ones; empty if it merges none."""
+    """The windows of each axis, with the node's pads and with onnxruntime's merged pads; empty if it merges none."""
     return merged_axes(case) if ort_merges(case) and not ort_refuses_merged(case) else []
 
 
@@ -471,7 +471,7 @@ def simplified(prefix: str, runtime: str, operators: tuple[str, ...], merging: C
 
 
 def ort_drops_merged(case: Case) -> bool:
-    """Whether windows of ceil_mode start in zeros of the Pad, and are dropped once these are padding."""
+    """Whether windows of ceil_mode start in zeros of the Pad, and are dropped once the zeros become padding."""
     return any(ours.out != theirs.out for ours, theirs in ort_merged_axes(case))
 
 

@@ -370,7 +370,7 @@ class Target(NamedTuple):
         return rows
 
     def cost(self, case: Case) -> tuple[int, int]:
-        """The number of disagreements: with all releases of runtimes, and with old ones."""
+        """The number of disagreements: with all releases of runtimes, and with old releases."""
         rows = self.rows(case)
         return sum(not row.before for row in rows), sum(bool(row.before) for row in rows)
 
@@ -557,7 +557,7 @@ def opsets_for(model: onnx.ModelProto) -> list[int]:
         try:
             return tuple(onnx.defs.get_schema(name, opset, "").since_version
                          for name in sorted(names) if ((name, "") in FAMILY) is pools)
-        except onnx.defs.SchemaError:  # this opset does not have one of them
+        except onnx.defs.SchemaError:  # this opset lacks one of the versions
             return None
 
     others, found = versions(now, pools=False), {versions(now, pools=True): now, None: now}
@@ -615,7 +615,7 @@ class Edit(NamedTuple):
 
 def edits_of(model: onnx.ModelProto, found: Sequence[Found], results: Sequence[Result],
              opset: int | None) -> dict[Place, Edit]:
-    """What changes in the file, by the place of each message."""
+    """The changes to the file, by the place of each message."""
     edits = {each.place: Edit(each.node, state.written)
              for each, (_, state) in zip(found, results, strict=True) if state is not None}
     for i, entry in enumerate(model.opset_import) if opset is not None else ():
@@ -670,7 +670,7 @@ def best_results(model: onnx.ModelProto, found: Sequence[Found], target: Target,
     for opset in opsets if remaining(best) else ():
         try:
             other = [fixed_node(each, names, target, opset) for each in found]
-        except (PoolError, PoolTypeError):  # a node has no such version, or means something else there
+        except (PoolError, PoolTypeError):  # a node has no such version, or another meaning there
             continue
         if remaining(other) < remaining(best):
             best, moved = other, opset

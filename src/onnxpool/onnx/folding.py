@@ -138,7 +138,7 @@ def places(node: onnx.NodeProto, inputs: Inputs) -> float:
     return first(node, inputs) * max(1, inputs[0].ndim if inputs[0] is not None else 1)
 
 
-# Operators that move elements: how many inputs hold the elements; further inputs say where they go.
+# Operators that move elements, with the number of inputs that hold elements. Further inputs determine their places.
 MOVES: dict[str, tuple[Size, int]] = {
     **dict.fromkeys(("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Cast"),
                     (first, 1)),

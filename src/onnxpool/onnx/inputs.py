@@ -11,7 +11,7 @@ from ..dtypes import BYTES
 from .protos import Array, Input, InputError, shape_text
 
 MOST_BYTES = 2**30  # maximum size of a generated input
-FULL_RANGE = BYTES  # these integers are usually quantised values, and wider ones indices
+FULL_RANGE = BYTES  # these integers are usually quantised values, and wider integers indices
 
 
 def made_shape(value: Input, given: tuple[int, ...] | None) -> tuple[int, ...]:

@@ -33,7 +33,7 @@ def from_node(node: Any, opsets: dict[str, int]) -> Operator:
     ------
     PoolError
         If the operator is unknown, its domain is not imported, a domain is imported with two opsets, the version does
-        not allow an attribute, or an attribute refers to one of a function.
+        not allow an attribute, or an attribute refers to an attribute of a function.
     PoolTypeError
         If an attribute does not have the type that the version prescribes, or if `node` is not a node.
 

@@ -218,7 +218,7 @@ def canonical(proto: Proto) -> Proto:
     functions = isinstance(proto, onnx.ModelProto) and len(proto.functions) > 0
     for part in (proto, *getattr(proto, "functions", ())):
         if isinstance(part, (onnx.ModelProto, onnx.FunctionProto)):
-            opsets_of(part)  # refuses contradictory ones
+            opsets_of(part)  # refuses contradictory imports
     if not functions and not any(part.domain == LONG_NAME for part in domains_of(proto)):
         return proto
     copy = type(proto)()

@@ -327,7 +327,7 @@ def hidden(graph: onnx.GraphProto, outer: Scope) -> Iterator[tuple[int, Scope, o
 
 
 def declare(graph: onnx.GraphProto, scope: Scope, node: onnx.NodeProto, site: Site) -> None:
-    """Set the types of a pooling node's outputs in the graph, replacing declared ones."""
+    """Set the types of a pooling node's outputs in the graph, replacing declared types."""
     if site.output_shape is None or site.dtype is None:
         return
     sizes = [size if size != "?" else None for size in site.output_shape]

@@ -224,7 +224,7 @@ cdef int call(tuple piece) except -1:
 
 
 cdef void call_piece(void* work, size_t index) noexcept with gil:
-    """Called in a thread of onnxruntime for a piece of a call. An error replaces its piece and cancels later ones."""
+    """Called in a thread of onnxruntime for a piece of a call. An error replaces its piece and cancels later pieces."""
     cdef list pieces = <list>work
     piece = pieces[index]
     if piece is None:

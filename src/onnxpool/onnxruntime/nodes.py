@@ -208,7 +208,7 @@ class NodeRecord:
     onnxpool_calls: int = 0
     onnxruntime_calls: int = 0
     onnxruntime_error: str = ""
-    alive: bool = field(default=True, repr=False)  # whether the node still exists: optimisers create temporary ones
+    alive: bool = field(default=True, repr=False)  # whether the node still exists: optimisers create temporary nodes
 
 
 records: Stack[list[NodeRecord]] = Stack("onnxpool.onnxruntime.records")

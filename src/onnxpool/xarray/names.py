@@ -1,4 +1,4 @@
-"""Calls whose dimensions are named: attributes by dimension, and the operator along the axes of one variable."""
+"""Calls with named dimensions: attributes by dimension, and the operator along the axes of one variable."""
 
 from __future__ import annotations
 
