@@ -160,7 +160,7 @@ class Node:
         return plan
 
     def shape_of(self, x: Array) -> tuple[int, ...] | None:
-        """The shape of the result of an array that one thread pools, if that needs no plan; otherwise None."""
+        """The shape of the result for an array that one thread pools without a plan; otherwise None."""
         shapes = self.operator._shapes
         if shapes is None or self.theirs is not None or self.tunes or threads.team(None, x.nbytes) > 1:
             return None
@@ -168,7 +168,7 @@ class Node:
         return found
 
     def result_shape(self, plan: Plan, inputs: tuple[Array | None, ...]) -> tuple[int, ...]:
-        """The shape of the result, which onnxruntime allocates. Refuses one that exceeds the limits in force."""
+        """The shape of the result, which onnxruntime allocates. Refuses a result that exceeds the limits in force."""
         shape = plan.result_shape(*inputs[1:])
         if isinstance(plan, WindowPlan):
             plan._check_limits()
@@ -193,8 +193,8 @@ class NodeRecord:
     dtype : str
         Dtype of X.
     runs_on : str
-        "onnxpool", or "onnxruntime" if onnxruntime's own kernel runs first and onnxpool's only if that fails. It is not
-        tried again for shapes for which it failed.
+        "onnxpool", or "onnxruntime" if onnxruntime's own kernel runs first and onnxpool's only if that fails. After
+        a failure, onnxruntime's kernel is not tried again for the same shapes.
     onnxpool_calls, onnxruntime_calls : int
         Number of times that each has run the node.
     onnxruntime_error : str
