@@ -9,15 +9,15 @@ MOVED = "moved"  # not loops: makes a register of elements adjacent
 COSTS = {
     32: {  # AMD Zen 3
         "whole": {"taps": 0.431, "converted": 0.0131, "joins": 2.64, "singles": 3.62, "folds": 0.671},
-        "ordered": {"taps": 0.0457, "windows": 6.18, "results": 1.02, "picks": 6.38, "lines": 2.5, "rows": 6.51},
-        "slide": {"columns": 0.597, "converted": 0.0465, "windows": 2.5},
-        "direct": {"taps": 0.408, "converted": 0.118, "far": 0.643, "part": 7.1, "nested": 27.3, "waits": 0.856,
-                   "windows": 3.17, "rows": 117.0, "roots": 5.81},
+        "ordered": {"taps": 0.217, "windows": 4.69, "results": 0.984, "picks": 6.28, "lines": 3.82, "rows": 4.55},
+        "slide": {"columns": 0.542, "converted": 0.0436, "windows": 1.58},
+        "direct": {"taps": 0.5, "converted": 0.0943, "far": 0.677, "part": 7.35, "nested": 29.3, "waits": 0.431,
+                   "windows": 0.984, "rows": 125, "roots": 5.32},
         "short": {"held": 0.318, "taken": 0.318, "rows": 1.06},
-        "disjoint": {"loads": 0.894, "picks": 0.0172, "groups": 0.043},
-        "passes": {"loads": 0.625, "stores": 0.49, "sums": 0.247, "splits": 0.409, "picks": 0.523, "taps": 0.555,
-                   "plain": 0.00808, "each": 41.5, "calls": 1.34, "folds": 5.88, "folded": 0.194, "rows": 3.96,
-                   "items": 77.3, "planes": 60.6, "roots": 1.94},
+        "disjoint": {"loads": 0.614, "picks": 0.0143, "groups": 1.16},
+        "passes": {"loads": 0.728, "stores": 0.236, "sums": 0.264, "splits": 0.567, "picks": 0.639, "taps": 0.52,
+                   "plain": 0.00413, "each": 41.8, "calls": 1.6, "folds": 6.66, "folded": 0.135, "rows": 3.67,
+                   "items": 77.3, "planes": 24, "roots": 1.7},
         MOVED: {"": 1.46},
     },
     64: {  # AMD Zen 5

@@ -162,6 +162,19 @@ cdef void slide_work(const Problem* p, double* amounts) noexcept nogil:
     amounts[S_COLUMNS], amounts[S_CONVERTED], amounts[S_WINDOWS] = taps, taps if converts(p) else 0, width / lanes
 
 
+cdef bint by_columns(const Problem* p, double inside, double column, double registers) noexcept nogil:
+    """Whether `direct` reads the taps of a window column by column, in long pieces."""
+    cdef const Axis* last = &p.axes[p.rank - 1]
+    cdef const Kind* kind = &kinds[p.kind]
+    if not kind.is_max:
+        if not kind.is_mean or column == inside:
+            return False
+    else:
+        column = FEW
+    return (inside >= 2 * FEW and column * registers >= 48 and registers <= 384
+            and (last.kernel <= last.stride or inside * <double> lanes_of(p) * p.itemsize >= 24 << 10))
+
+
 cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
     """
     The work of windows that read all of their taps: registers of taps, and how many of these are converted, belong to
@@ -190,6 +203,8 @@ cdef void direct_work(const Problem* p, double* amounts) noexcept nogil:
         lanes *= last.out / (min(runs, 2.0 * last.kernel) + (inner > 0))
         far = far and inner < 2  # rows of several windows are read in order
         registers, each = ceil(lanes / width), width / lanes
+    elif not many and by_columns(p, inside, first, registers):
+        far = False
     taps = inside * registers * each
     amounts[CONVERTED] = taps if converts(p) else 0
     amounts[TAPS], amounts[FAR], amounts[PART] = taps, taps if far else 0, taps if each > 1 else 0

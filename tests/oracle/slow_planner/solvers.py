@@ -151,6 +151,17 @@ def is_ordered(problem: Problem) -> bool:
     return problem.reduction not in ("max", "extremum", "integer_mean")
 
 
+def by_columns(problem: Problem, inside: float, column: float, registers: float) -> bool:
+    """Whether `direct` reads the taps of a window column by column, in long pieces."""
+    last = problem.axes[-1]
+    if problem.reduction == "max":
+        column = FEW
+    elif problem.reduction != "mean" or column == inside:
+        return False
+    return (inside >= 2 * FEW and column * registers >= 48 and registers <= 384
+            and (last.kernel <= last.stride or inside * lanes_of(problem) * problem.itemsize >= 24 << 10))
+
+
 def direct_work(problem: Problem) -> Work:
     """
     The work of windows that read all of their taps: registers of taps, and how many are converted, belong to large
@@ -177,6 +188,8 @@ def direct_work(problem: Problem) -> Work:
         lanes *= last.out / ((runs if runs < most else most) + (inner > 0))
         far = far and inner < 2  # rows of several windows are read in order
         registers, each = -(-lanes // width), width / lanes
+    elif not many and by_columns(problem, inside, first, registers):
+        far = False
     taps = inside * registers * each
     blocks = registers // 4 + registers % 4 - (0 if many else registers % 4 // 2)
     return {"taps": taps, "converted": taps if converts(problem) else 0, "far": taps if far else 0,

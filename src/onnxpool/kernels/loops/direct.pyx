@@ -436,7 +436,8 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
             w.lanes = run.n // w.n * tile.lanes
             w.fetches.n = 0
             take_taps(t, &w)
-            if tile.far >= DISTANT and not joins and w.all * w.lanes <= MOST_FETCHED // <Py_ssize_t> sizeof(elem_t):
+            if tile.far >= DISTANT and not joins and (
+                    FEW_LANES < w.lanes <= MOST_FETCHED // (w.all * <Py_ssize_t> sizeof(elem_t))):
                 w.fetches.n = min(run.window.taps, step) * (w.all // run.window.taps)
             w.fetches.offset = w.offset + w.all - w.fetches.n
             if FREQUENT and not joins and suits_columns(&w, run.window.taps * stride):

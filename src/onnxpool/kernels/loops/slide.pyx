@@ -75,7 +75,7 @@ cdef void prepare(const Tile* tile, Slide* s) noexcept nogil:
     s.tap, s.stride, s.y_step = tap_distance(first, tile.x_stride[s.first]), tile.x_stride[last], tile.y_stride[last]
     s.line = 0 if s.second < 0 else tap_distance(&tile.axis[s.second], tile.x_stride[s.second])
     s.lanes, s.rule, s.rows = tile.lanes, tile.rule, 0
-    if s.kept < 2 and tile.far >= DISTANT:
+    if s.kept < 2 and tile.far >= DISTANT and (s.kept or s.lanes > FEW_LANES):
         s.rows = first.stride
     s.near = not s.rows and s.axis.size * s.stride * <Py_ssize_t> sizeof(elem_t) <= NEAR // max(
         1, first.kernel * (1 if s.second < 0 else tile.axis[s.second].kernel))
