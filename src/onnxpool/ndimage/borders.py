@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]  # one for each axis
-Elements = slice | np.ndarray[Any, Any]  # positions of elements along an axis
+Elements = tuple[slice | np.ndarray[Any, Any], ...]  # of an axis, in parts
 
 
 class Gap(NamedTuple):
@@ -120,50 +120,19 @@ def clamped(line: Line) -> list[tuple[slice, ...]]:
     return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
 
 
-def elements(line: Line, ranges: Sequence[Range], *, picked: bool) -> tuple[Elements, ...]:
-    """The elements at positions [low, high) of an extended axis, in parts or one by one. Constants replace some."""
+def elements(line: Line, ranges: Sequence[Range]) -> Elements:
+    """The elements at places [low, high) of an extended axis. Where constants are, any elements are."""
     extend, size = MODES[line.mode] or repeated, line.size
-    if picked:
-        return extend(np.concatenate([np.arange(low, high) for low, high in ranges]), size),
     parts = [part for low, high in ranges
              for part in ((low, min(high, 0)), (max(low, 0), min(high, size)), (max(low, size), high))]
     return tuple([slice(begin, end) if 0 <= begin < size else extend(np.arange(begin, end), size)
                   for begin, end in parts if begin < end])
 
 
-def cropped(places: Sequence[Elements]) -> tuple[slice, tuple[Elements, ...]]:
-    """The smallest range of an axis that contains these elements, and their positions within this range."""
-    ends = [(part.start, part.stop) if isinstance(part, slice) else (part.min(), part.max() + 1) for part in places]
-    low, high = int(min(begin for begin, _ in ends)), int(max(end for _, end in ends))
-    return slice(low, high), tuple([slice(part.start - low, part.stop - low) if isinstance(part, slice) else part - low
-                                    for part in places])
-
-
 def constants(line: Line, low: int, high: int, count: int) -> list[tuple[slice, ...]]:
     """Where constants are among `count` elements, the first at position `low` and the last before `high`."""
     ends = ((0, -low), (count + line.size - high, count)) if MODES[line.mode] is None else ()
     return [(*(slice(None),) * line.axis, slice(begin, end)) for begin, end in ends if begin < end]
-
-
-def extended(x: Any, axis: int, places: Sequence[Elements]) -> Any:
-    """A NumPy or dask array with these elements along an axis."""
-    before = (slice(None),) * axis
-    pieces = []
-    for place in places:
-        if isinstance(place, slice) or type(x) is not np.ndarray or not x.flags.c_contiguous:
-            pieces.append(x[(*before, place)])
-        else:  # for other arrays, `take` would copy the whole array first
-            pieces.append(x.take(place, axis, mode="clip"))
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis)
-
-
-def picks_of(shape: Sequence[int], crop: Sequence[slice], extends: Sequence[tuple[int, tuple[Elements, ...]]]) -> Array:
-    """The positions in a flattened array of the elements that a step reads, which are picked along extended axes."""
-    picked, picks = dict(extends), np.zeros((), np.intp)
-    for axis, size in enumerate(shape):
-        begin, end = crop[axis].start, crop[axis].stop
-        picks = picks[..., None] * size + (begin + picked[axis][0] if axis in picked else np.arange(begin, end))
-    return picks
 
 
 def frame(shape: Sequence[int], lines: Sequence[Line]) -> tuple[Ranges, list[Strip]]:

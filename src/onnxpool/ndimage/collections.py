@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from typing import Any
 
+import dask.array as da
 import numpy as np
 
 from ..arrays import native
@@ -30,7 +31,11 @@ def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) 
 
     step = found.whole()
     step = step.exact or step  # tasks do not look at elements before they choose pools
-    return found.clamped(found.pooled(step, found.read(step, x), run).astype(dtype))
+    read = x
+    for axis, places in enumerate(step.places):
+        parts = [read[(*(slice(None),) * axis, part)] for part in places]
+        read = parts[0] if len(parts) == 1 else da.concatenate(parts, axis)
+    return found.clamped(found.pooled(step, found.filled(step, read), run).astype(dtype))
 
 
 def labelled(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, cval: Any, origin: Any, axes: Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,17 +14,17 @@ from .. import budget
 from ..arrays import dtype_name, machine_memory
 from ..dtypes import FLOATS
 from ..errors import PoolError
+from ..kernels.other.extend import Extender
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
-from .borders import Elements, Line, Range, Strip, clamped, constants, cropped, elements, extended, frame, picks_of
+from .borders import Elements, Line, Range, Strip, clamped, constants, elements, frame
 
 if TYPE_CHECKING:
     from ..arrays import Array
     from ..base import Operator
 
-SMALL = 1 << 14  # maximum elements of arrays that are extended as a whole
-PICKED, PICKED_ALONG = 1 << 13, 64  # maximum elements taken one by one: of a strip, and along an axis
+SMALL = 1 << 14  # elements of arrays that are extended as a whole
 BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
 INDEXING = 4  # temporary numbers for each element beyond an end, each as large as a float64
 FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # blocks of a large array, and maximum elements of each
@@ -51,15 +52,14 @@ class FilterAxisError(FilterError, IndexError):
 class Step(NamedTuple):
     """A part of a result, computed by pools of a part of the input. None means everything, or nothing to do."""
 
-    crop: tuple[slice, ...] | None  # the part of the input
-    extends: tuple[tuple[int, tuple[Elements, ...]], ...]  # extended axes, with the elements along them
+    places: tuple[Elements, ...]  # of the input, along each axis
+    take: Callable[[Array], Array] | None  # reads these elements
     fills: tuple[tuple[slice, ...], ...]  # where these elements are constants
     pools: tuple[Operator, ...]  # called one after the other
     stores: Stores
     finish: Finish | None
-    source: np.dtype[Any] | None  # dtype to which elements are converted first
-    picks: Array | None  # positions of the elements in the flattened array, if there are few
-    exact: Step | None  # replaces this step if an element's magnitude exceeds `limit`
+    source: np.dtype[Any] | None  # to which elements are converted first
+    exact: Step | None  # instead of this one, for elements of a magnitude beyond `limit`
     limit: float
 
 
@@ -247,37 +247,35 @@ class Filter:
 
     def step(self, strip: Strip, task: Task, *, clipped: bool = False) -> Step:
         """The step that computes these results. With `clipped`, all windows are clipped."""
-        few = self._size(strip) <= PICKED
-        crop, extends = [slice(*one) for one in strip.ranges], []
+        places: list[Elements] = [(slice(*one),) for one in strip.ranges]
         fills: list[tuple[slice, ...]] = []
         pads: dict[int, Range] = {}
-        shares: dict[int, float] = {}
         for line in self.lines:
             low, high = strip.ranges[line.axis][0] - line.before, strip.ranges[line.axis][1] + line.after
             first, last = (clipped or side for side in line.clipped)
             pads[line.axis] = max(0, -low) if first else 0, max(0, high - line.size) if last else 0
             low, high = max(0, low) if first else low, min(high, line.size) if last else high
-            crop[line.axis] = slice(low, high)
+            ranges: tuple[Range, ...] = ((low, high),)
             if low < 0 or high > line.size:
                 self._check_memory(INDEXING * line.taps)
-                ranges: tuple[Range, ...] = ((low, high),)
                 if strip.gap is not None and strip.gap.axis == line.axis:
                     ranges = (low, strip.gap.low + line.after), (strip.gap.high - line.before, high)
-                count = sum(end - begin for begin, end in ranges)
-                crop[line.axis], places = cropped(elements(line, ranges, picked=few or count <= PICKED_ALONG))
-                extends.append((line.axis, places))
-                shares[line.axis] = count / (crop[line.axis].stop - crop[line.axis].start)
-                fills += constants(line, low, high, count)
-        extends.sort(key=lambda extend: shares[extend[0]])  # axes that become shorter are extended first
+                fills += constants(line, low, high, sum(end - begin for begin, end in ranges))
+            places[line.axis] = elements(line, ranges)
         pools = tuple([self._pool(lines, task.means, pads) for lines in task.passes if lines])
         finish = task.finish
         if finish is corrected:
             finish = partial(corrected, op=self._pool(self.lines, FLOAT64, pads), taps=math.prod(self.reach))
-        everything = tuple([slice(0, size) for size in self.shape])
-        picks = picks_of(self.shape, crop, extends) if few and extends else None
         exact = self.step(strip, task.exact, clipped=clipped) if task.exact else None
-        return Step(None if tuple(crop) == everything else tuple(crop), tuple(extends), tuple(fills), pools,
-                    self._stores(strip), finish, task.source, picks, exact, task.limit)
+        return Step(tuple(places), self._take(places), tuple(fills), pools, self._stores(strip), finish, task.source,
+                    exact, task.limit)
+
+    def _take(self, places: Sequence[Elements]) -> Callable[[Array], Array] | None:
+        """What reads elements: nothing for all of them, a slice, or a copy."""
+        crop = tuple([parts[0] for parts in places])
+        if any(len(parts) > 1 for parts in places) or not all(isinstance(part, slice) for part in crop):
+            return Extender(self.shape, places).extend
+        return None if crop == tuple([slice(0, size) for size in self.shape]) else operator.itemgetter(crop)
 
     def _stores(self, strip: Strip) -> Stores:
         """Where results are stored, and which results; nothing if all of them are."""
@@ -301,14 +299,11 @@ class Filter:
     # Running
 
     def read(self, step: Step, x: Any) -> Any:
-        """The elements that a step reads from a NumPy or dask array."""
-        if step.picks is not None and type(x) is np.ndarray and (x.size <= SMALL or x.flags.c_contiguous):
-            x = x.take(step.picks, mode="clip")
-        else:
-            if step.crop is not None:
-                x = x[step.crop]
-            for axis, places in step.extends:
-                x = extended(x, axis, places)
+        """The elements that a step reads."""
+        return self.filled(step, x if step.take is None else step.take(x))
+
+    def filled(self, step: Step, x: Any) -> Any:
+        """Elements of an array, which may be one of dask, as pools read them."""
         if step.source is not None:
             x = x.astype(step.source)
         for place in step.fills:

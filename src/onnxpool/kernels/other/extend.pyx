@@ -1,0 +1,245 @@
+"""Extended arrays: copies whose elements along each axis are any elements of an array, such as those beyond its ends.
+
+Elements are moved as bits. They are listed as runs, and all of them are checked, before arrays are read.
+"""
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
+from cpython.ref cimport Py_INCREF
+from libc.stdlib cimport llabs
+from libc.string cimport memcpy
+
+cimport numpy as cnp
+
+from ..core.job cimport MOST_AXES
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    cnp.ndarray PyArray_Empty(int ndim, const cnp.npy_intp* shape, cnp.dtype dtype, bint fortran)
+    bint PyDataType_REFCHK(cnp.dtype dtype)
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    /* Two moves that overlap copy any number of bytes from `size` to twice as many. */
+    #define ENDS(size)                                                                    \
+        for (ptrdiff_t i = 0; i < rows; i++, from += from_stride, to += to_stride) {      \
+            char first[size], last[size];                                                 \
+            memcpy(first, from, size);                                                    \
+            memcpy(last, from + bytes - size, size);                                      \
+            memcpy(to, first, size);                                                      \
+            memcpy(to + bytes - size, last, size);                                        \
+        }
+    static void copy_rows(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t rows,
+                          ptrdiff_t bytes) {
+        if (bytes == 1)
+            for (ptrdiff_t i = 0; i < rows; i++, from += from_stride, to += to_stride)
+                *to = *from;
+        else if (bytes <= 4)
+            ENDS(2)
+        else if (bytes <= 8)
+            ENDS(4)
+        else if (bytes <= 16)
+            ENDS(8)
+        else if (bytes <= 32)
+            ENDS(16)
+        else if (bytes <= 64)
+            ENDS(32)
+        else
+            for (ptrdiff_t i = 0; i < rows; i++, from += from_stride, to += to_stride)
+                memcpy(to, from, bytes);
+    }
+    #undef ENDS
+    """
+    const Py_ssize_t PTRDIFF_MAX
+    void copy_rows(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
+                   Py_ssize_t rows, Py_ssize_t size) noexcept nogil
+
+cdef enum:
+    FEW = 4  # rows that are copied one by one if they are longer
+    ROWS = 64  # that are copied together, so that they stay in the L1 cache between two runs
+    LONG = 1 << 16  # bytes from which on other threads may run during a copy
+
+
+cdef struct Run:
+    # The places begin, begin + step, ... of an axis. Steps are -1, 0 or 1.
+    Py_ssize_t begin, count, step
+
+
+cdef struct Axis:
+    Py_ssize_t size, extended  # elements along the axis of the array, and of the result
+    Py_ssize_t runs
+    Run* run
+
+
+cdef struct Side:
+    # An axis during a call: its runs, and the bytes between its elements in the array and in the result.
+    const Axis* axis
+    Py_ssize_t stride, pace
+
+
+cdef int list_runs(Axis* axis, places) except -1:
+    """Turn the places of an axis into runs, for which there is memory."""
+    cdef Py_ssize_t i, at, last = 0
+    cdef const Py_ssize_t* each
+    cdef Run* run = axis.run - 1
+    for part in places:
+        if isinstance(part, slice):
+            at, last = part.start, part.stop
+            if not 0 <= at <= last <= axis.size:
+                raise IndexError(f"places {at} to {last} of an axis of {axis.size} elements")
+            if at < last:
+                run += 1
+                run[0] = Run(at, last - at, 1)
+            continue
+        each = <const Py_ssize_t*> cnp.PyArray_DATA(part)
+        for i in range(cnp.PyArray_SIZE(part)):
+            at = each[i]
+            if not 0 <= at < axis.size:
+                raise IndexError(f"place {at} of an axis of {axis.size} elements")
+            if i and run.count == 1 and -1 <= at - last <= 0:
+                run.step = at - last
+            if i and at - last == run.step:
+                run.count += 1
+            else:
+                run += 1
+                run[0] = Run(at, 1, 1)
+            last = at
+    axis.runs = run + 1 - axis.run
+    for i in range(axis.runs):
+        if axis.run[i].count > PTRDIFF_MAX - axis.extended:
+            raise MemoryError
+        axis.extended += axis.run[i].count
+    return 0
+
+
+cdef void copy_run(const Run* run, const Side* side, const char* source, Py_ssize_t source_stride, char* target,
+                   Py_ssize_t target_stride, Py_ssize_t rows) noexcept nogil:
+    """Copy the elements of a run, in each of some rows."""
+    cdef Py_ssize_t i, stride = run.step * side.stride
+    source += run.begin * side.stride
+    if stride == side.pace:
+        copy_rows(source, source_stride, target, target_stride, rows, run.count * side.pace)
+        return
+    if run.count > rows and (rows < FEW or llabs(stride) <= llabs(source_stride)):
+        for i in range(rows):
+            copy_rows(source + i * source_stride, stride, target + i * target_stride, side.pace, run.count, side.pace)
+        return
+    for i in range(run.count):
+        copy_rows(source + i * stride, source_stride, target + i * side.pace, target_stride, rows, side.pace)
+
+
+cdef void copy_places(const Side* side, int outer, const char* source, char* target) noexcept nogil:
+    """Copy the elements along the axes from the last but `outer` on. The innermost axis is the first side."""
+    cdef const Axis* inner = side.axis
+    cdef const Run* run
+    cdef Py_ssize_t i, k, rows, left, stride
+    cdef const char* row
+    cdef char* place
+    if outer == 0:
+        for i in range(inner.runs):
+            copy_run(inner.run + i, side, source, 0, target, 0, 1)
+            target += inner.run[i].count * side.pace
+        return
+    for i in range(side[outer].axis.runs):
+        run = side[outer].axis.run + i
+        row = source + run.begin * side[outer].stride
+        stride = run.step * side[outer].stride
+        if outer > 1:
+            for _ in range(run.count):
+                copy_places(side, outer - 1, row, target)
+                row += stride
+                target += side[outer].pace
+            continue
+        left = run.count
+        while left:
+            rows = min(ROWS, left)
+            place = target
+            for k in range(inner.runs):
+                copy_run(inner.run + k, side, row, stride, place, side[1].pace, rows)
+                place += inner.run[k].count * side.pace
+            row += rows * stride
+            target += rows * side[1].pace
+            left -= rows
+
+
+cdef class Extender:
+    """Copies arrays of a shape. Along each axis, the result has the elements at places that are slices without steps,
+    and arrays of numbers."""
+    cdef int ndim
+    cdef Axis* axes
+
+    def __cinit__(self, tuple shape not None, places):
+        cdef Py_ssize_t most
+        cdef Run* fewer
+        cdef int a
+        if len(shape) > MOST_AXES or len(places) != len(shape):
+            raise ValueError(f"shape has {len(shape)} axes, but places has {len(places)}")
+        self.axes = <Axis*> PyMem_Calloc(max(1, len(shape)), sizeof(Axis))
+        if not self.axes:
+            raise MemoryError
+        self.ndim = len(shape)
+        for a in range(self.ndim):
+            self.axes[a].size = shape[a]
+            parts = [part if isinstance(part, slice) else cnp.PyArray_ContiguousFromAny(part, cnp.NPY_INTP, 1, 1)
+                     for part in places[a]]
+            most = 1
+            for part in parts:
+                most += 1 if isinstance(part, slice) else cnp.PyArray_SIZE(part)
+            self.axes[a].run = <Run*> PyMem_Calloc(most, sizeof(Run))
+            if not self.axes[a].run:
+                raise MemoryError
+            list_runs(self.axes + a, parts)
+            fewer = <Run*> PyMem_Realloc(self.axes[a].run, max(1, self.axes[a].runs) * sizeof(Run))
+            if fewer:
+                self.axes[a].run = fewer
+
+    def __dealloc__(self):
+        cdef int a
+        for a in range(self.ndim):
+            PyMem_Free(self.axes[a].run)
+        PyMem_Free(self.axes)
+
+    def extend(self, cnp.ndarray x not None):
+        """The extended array, which is C-contiguous."""
+        cdef cnp.npy_intp[MOST_AXES] extended
+        cdef Side[MOST_AXES] side
+        cdef const Axis* axis
+        cdef cnp.ndarray y
+        cdef const char* source = <const char*> cnp.PyArray_DATA(x)
+        cdef char* target
+        cdef Py_ssize_t pace = cnp.PyArray_ITEMSIZE(x)
+        cdef int a, count = 0
+        cdef cnp.dtype dtype = x.dtype
+        if x.ndim != self.ndim or PyDataType_REFCHK(dtype):
+            raise ValueError(f"an array of {x.ndim} axes and of {dtype}, instead of numbers along {self.ndim} axes")
+        for a in range(self.ndim):
+            if x.shape[a] != self.axes[a].size:
+                raise ValueError(f"{x.shape[a]} elements along axis {a}, instead of {self.axes[a].size}")
+            extended[a] = self.axes[a].extended
+        Py_INCREF(dtype)  # the array takes it over
+        y = PyArray_Empty(self.ndim, extended, dtype, False)
+        target = <char*> cnp.PyArray_DATA(y)
+        for a in range(self.ndim - 1, -1, -1):
+            axis = self.axes + a
+            if axis.runs == 0:  # and no elements
+                return y
+            if not count and axis.runs == 1 and (axis.extended == 1 or axis.run.step * x.strides[a] == pace):
+                source += axis.run.begin * x.strides[a]
+            else:
+                side[count] = Side(axis, x.strides[a], pace)
+                count += 1
+            pace *= axis.extended
+        if pace < LONG:
+            copy_all(side, count, source, target, pace)
+        else:
+            with nogil:
+                copy_all(side, count, source, target, pace)
+        return y
+
+
+cdef void copy_all(const Side* side, int count, const char* source, char* target, Py_ssize_t size) noexcept nogil:
+    if count:
+        copy_places(side, count - 1, source, target)
+    else:
+        memcpy(target, source, size)

@@ -1,0 +1,118 @@
+"""Extended arrays have the elements that NumPy picks, whatever their memory layout is."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from onnxpool.kernels.other.extend import Extender
+
+DTYPES = ["?", "i1", ">u2", "e", ml_dtypes.bfloat16, "<i4", ">f4", "f8", "M8[s]", "c16", "V3"]
+rng = np.random.default_rng(0)
+
+
+def laid_out(x: Any) -> Any:
+    """The same elements, with axes in another order, reversed, repeated, or with gaps."""
+    way = rng.integers(5) if x.ndim else 0
+    if way == 1:
+        return np.asfortranarray(x)
+    if way == 2:
+        return np.ascontiguousarray(x[(slice(None, None, -1),) * x.ndim])[(slice(None, None, -1),) * x.ndim]
+    if way == 3:
+        axis = int(rng.integers(x.ndim))
+        return np.broadcast_to(x[(*(slice(None),) * axis, slice(0, 1))], x.shape)
+    if way == 4:
+        y = np.zeros([2 * size + 3 for size in x.shape], [("gap", "V1"), ("x", x.dtype)])["x"]
+        part = y[tuple([slice(1, 2 * size + 1, 2) for size in x.shape])]
+        part[...] = x
+        return part
+    return x
+
+
+def drawn(size: int) -> tuple[Any, ...]:
+    """Parts of an axis: slices, and places of which some continue others, upwards or downwards."""
+    parts: list[Any] = []
+    for _ in range(rng.integers(4)):
+        begin, end = np.sort(rng.integers(0, size + 1, 2)).tolist()
+        places = np.arange(begin, end)
+        parts.append([slice(begin, end), places, places[::-1], rng.integers(0, max(1, size), (3 if size else 0)),
+                      np.repeat(places, 2)][rng.integers(5)])
+    return tuple(parts) if rng.random() < 0.8 else (slice(0, size),)
+
+
+def chosen(x: Any, places: Any) -> Any:
+    """The elements that NumPy picks."""
+    numbers = [np.concatenate([np.arange(x.shape[axis])[part] for part in parts] or [np.zeros(0, int)]).astype(int)
+               for axis, parts in enumerate(places)]
+    return x[np.ix_(*numbers)] if numbers else x
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements(dtype: Any) -> None:
+    """Bits are moved, along up to four axes, also of empty arrays."""
+    dtype = np.dtype(dtype)
+    for _ in range(150):
+        shape = tuple(rng.integers(0 if rng.random() < 0.2 else 1, [9, 90][rng.integers(2)], rng.integers(5)).tolist())
+        shape = shape if np.prod(shape) < 1 << 18 else shape[:2]
+        x = laid_out(rng.integers(0, 2 if dtype.kind == "b" else 256, (*shape, dtype.itemsize), np.uint8)
+                     .view(dtype).reshape(shape))
+        places = [drawn(size) for size in shape]
+        y = Extender(shape, places).extend(x)
+        expected = chosen(x, places)
+        assert (y.shape, y.dtype, y.flags.c_contiguous) == (expected.shape, dtype, True)
+        assert y.tobytes() == np.ascontiguousarray(expected).tobytes()
+        assert y.flags.owndata
+        assert y.flags.writeable
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 300])
+def test_rows(size: int) -> None:
+    """Rows of any length, of which elements next to each other are one run."""
+    x = rng.integers(0, 256, (70, size), np.uint8)
+    for parts in ((slice(0, size),), (np.arange(size)[::-1], slice(0, size), np.full(3, size - 1))):
+        places = ((np.array([1, 0]), slice(0, 70), np.array([69, 69, 2])), parts)
+        for array in (x, x[::-1], x[:, ::-1], np.asfortranarray(x)):
+            assert np.array_equal(Extender(x.shape, places).extend(array), chosen(array, places))
+
+
+def test_many_axes() -> None:
+    """As many as NumPy has."""
+    x = np.arange(8).reshape((2,) * 3 + (1,) * 61)
+    places = [(np.array([1, 0, 1]), slice(0, 2))] * 2 + [(slice(0, 1), np.array([0]))] * 2 + [(slice(0, 1),)] * 60
+    places = [*places[:2], (slice(0, 2),), *places[2:4], *places[4:-1]]
+    assert np.array_equal(Extender(x.shape, places).extend(x),
+                          chosen(x.reshape(2, 2, 2, 1, 1), places[:5]).reshape(5, 5, 2, 2, 2, *(1,) * 59))
+
+
+def test_large_arrays() -> None:
+    """Other threads run meanwhile."""
+    x = rng.integers(0, 256, (300, 500, 3), np.uint8)
+    places = [(np.arange(9)[::-1], slice(0, 300), np.arange(3)), (np.arange(400, 500), slice(0, 500)), (slice(0, 3),)]
+    for array in (x, x[::-1, ::-1], np.asfortranarray(x)):
+        assert np.array_equal(Extender(x.shape, places).extend(array), chosen(array, places))
+
+
+@pytest.mark.parametrize("part", [slice(-1, 2), slice(0, 4), slice(2, 1), np.array([0, 3]), np.array([-1])])
+def test_places_beyond_an_axis_are_refused(part: Any) -> None:
+    """Before an array is read."""
+    with pytest.raises(IndexError, match="of an axis of 3 elements"):
+        Extender((3,), [(part,)])
+
+
+def test_other_arrays_are_refused() -> None:
+    """Arrays of other shapes, of objects, and results larger than memory can hold."""
+    with pytest.raises(ValueError, match="axes"):
+        Extender((3,), [])
+    with pytest.raises(TypeError):
+        Extender((3,), [(np.array([0.5]),)])
+    one = Extender((3, 2), [(slice(0, 3), slice(0, 3)), (slice(0, 2),)])
+    for array in (np.zeros((3, 3)), np.zeros((2, 2)), np.zeros(3), np.zeros((3, 2), object)):
+        with pytest.raises(ValueError, match="axis 0|axis 1|axes"):
+            one.extend(array)
+    size = np.iinfo(np.intp).max
+    with pytest.raises(MemoryError):
+        Extender((size,), [(slice(0, size), slice(0, 1))])
+    with pytest.raises((ValueError, MemoryError)):
+        Extender((size // 2, 1), [(slice(0, size // 2),), (slice(0, 1),) * 9]).extend(
+            np.broadcast_to(np.zeros(1), (size // 2, 1)))
