@@ -46,17 +46,20 @@ def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, c
 
 
 def prepared(*arguments: Any) -> Filter:
-    """The filter that `described` makes from these arguments, some of which may be lists or arrays."""
-    for found in (arguments, map(plain, arguments)):  # the second try is for unhashable arguments, such as lists
-        try:
-            return described(*found)
-        except PoolTypeError:
-            raise
-        except TypeError as error:
-            reason = str(error)
-    label = arguments[0]
-    raise PoolTypeError(f"{label}: an argument is neither a value nor a sequence of values: {reason}; pass "
-                        f"one of these", label)
+    """The filter that `described` makes of these arguments, among which may be lists and arrays."""
+    try:
+        return described(*arguments)
+    except PoolTypeError:
+        raise
+    except TypeError:  # arguments that are not hashable, such as lists
+        pass
+    try:
+        return described(*map(plain, arguments))
+    except PoolTypeError:
+        raise
+    except TypeError as error:
+        raise PoolTypeError(f"{arguments[0]}: an argument is not a value or a sequence of values: {error}; pass those",
+                            arguments[0]) from None
 
 
 def plain(value: Any) -> Any:

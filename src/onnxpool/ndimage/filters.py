@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from ..arrays import Array
     from ..base import Operator
 
-SMALL = 1 << 14  # elements of arrays that are extended as a whole
+SMALL = 1 << 21  # bytes up to which an array may be extended as a whole
+STRIP, STRIPS = 1 << 17, 4  # bytes that are copied while a strip is pooled, and for each of its bytes
 BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
 INDEXING = 4  # temporary numbers for each element beyond an end, each as large as a float64
 FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # blocks of a large array, and maximum elements of each
@@ -152,10 +154,10 @@ class Filter:
         return tuple(self._steps()) if math.prod(self.shape) else ()
 
     @cached_property
-    def single(self) -> Operator | None:
-        """The pool that computes the filter's result, if there is one."""
-        alone = len(self.steps) == 1 and self.direct and self.steps[0].source is None
-        return self.steps[0].pools[0] if alone else None
+    def single(self) -> Step | None:
+        """The step whose pool computes the filter's result, if there is one, and no elements have to be changed."""
+        step = self.steps[0] if len(self.steps) == 1 and self.direct and not self.warns else None
+        return None if step is None or step.source or step.fills else step
 
     def _task(self, dtype: np.dtype[Any]) -> Task:
         """How elements of a dtype become results."""
@@ -225,7 +227,8 @@ class Filter:
         alike = self.direct and self.border is self.inside
         itemsize = self.dtype.itemsize if alike else FLOAT64.itemsize  # of the widest dtype in use
         limit = max(BLOCK // itemsize, min(everything // FEW_BLOCKS, LARGEST_BLOCK))
-        if everything <= SMALL or (self.direct and not strips):
+        few = sum(STRIP + STRIPS * self._size(strip) * itemsize for strip in strips) if self.direct else BLOCK
+        if everything * itemsize <= min(few, SMALL) or (self.direct and not strips):
             yield self.whole()
             return
         if all(begin < end for begin, end in inner):
@@ -332,19 +335,15 @@ class Filter:
         limits = budget.in_force()
         if limits is not budget.NO_LIMITS:
             budget.check(self.label, "input", self.shape, self.need, limits)
-        if not self.warns:
-            return self._filtered(x, out, num_threads)
-        with np.errstate(all="ignore"):
-            return self._filtered(x, out, num_threads)
-
-    def _filtered(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
-        if self.single is not None and out is None:
-            y: Array = self.clamped(self.single(self.read(self.steps[0], x), num_threads=num_threads))
-            return y
+        if out is None and self.single is not None:
+            take, pool = self.single.take, self.single.pools[0]
+            result: Array = pool(x if take is None else take(x), num_threads=num_threads)
+            return self.clamped(result) if self.clamps else result
         y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
-        self._run(x, y, num_threads)
-        if out is not None and y is not out:
-            np.copyto(out, y)
+        with np.errstate(all="ignore") if self.warns else nullcontext():
+            self._run(x, y, num_threads)
+            if out is not None and y is not out:
+                np.copyto(out, y)
         return y if out is None else out
 
     def _run(self, x: Array, y: Array, num_threads: int | None) -> None:
