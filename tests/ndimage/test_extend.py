@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from onnxpool.kernels.other.extend import Extender
+from onnxpool.kernels.other.extend import Extender, as_doubles, as_integers
 
 DTYPES = ["?", "i1", ">u2", "e", ml_dtypes.bfloat16, "<i4", ">f4", "f8", "M8[s]", "c16", "V3"]
 rng = np.random.default_rng(0)
@@ -108,7 +108,7 @@ def test_other_arrays_are_refused() -> None:
         Extender((3,), [(np.array([0.5]),)])
     one = Extender((3, 2), [(slice(0, 3), slice(0, 3)), (slice(0, 2),)])
     for array in (np.zeros((3, 3)), np.zeros((2, 2)), np.zeros(3), np.zeros((3, 2), object)):
-        with pytest.raises(ValueError, match="axis 0|axis 1|axes"):
+        with pytest.raises(ValueError, match=r"axis 0|axis 1|axes"):
             one.extend(array)
     size = np.iinfo(np.intp).max
     with pytest.raises(MemoryError):
@@ -116,3 +116,44 @@ def test_other_arrays_are_refused() -> None:
     with pytest.raises((ValueError, MemoryError)):
         Extender((size // 2, 1), [(slice(0, size // 2),), (slice(0, 1),) * 9]).extend(
             np.broadcast_to(np.zeros(1), (size // 2, 1)))
+
+
+@pytest.mark.parametrize("dtype", ["i8", ">i8", "u8", ">u8"])
+def test_integers_become_doubles_and_doubles_integers(dtype: str) -> None:
+    """In place, unless one is beyond the limit."""
+    limit = 2.0**52 / 3
+    most = int(limit)
+    info = np.iinfo(dtype)
+    for element in (0, 1, most, most + 1, 2**62, 2**63 - 1, -1, -most, -most - 1, -2**62, -2**63, 2**63, 2**63 + most,
+                    2**64 - most, 2**64 - 1):
+        if not info.min <= element <= info.max:
+            continue
+        for count in (1, 5, 64):
+            x = np.full(count, 7, dtype)
+            x[count // 2] = element
+            expected = x.astype(np.float64)
+            y = as_doubles(x, limit)
+            assert (y is None) == (abs(element) > limit)
+            assert y is None or (y.dtype == np.float64 and np.array_equal(y, expected) and np.shares_memory(x, y))
+    assert as_doubles(np.zeros((0, 3), dtype), limit).shape == (0, 3)  # type: ignore[union-attr]
+
+
+def test_means_become_integers() -> None:
+    """The nearest ones, with ties to even, or those towards zero."""
+    x = np.array([[0.0, 0.5, 1.5, 2.5], [-0.5, -0.75, -1.5, 2.0**51 - 0.5]])
+    assert as_integers(x.copy(), np.dtype(np.int64), False).tolist() == np.rint(x).astype(int).tolist()
+    assert as_integers(x.copy(), np.dtype(np.int64), True).tolist() == np.trunc(x).astype(int).tolist()
+    assert as_integers(abs(x), np.dtype(np.uint64), True).dtype == np.uint64
+
+
+def test_elements_that_cannot_be_replaced() -> None:
+    """Views, constants, and elements of other dtypes."""
+    x = np.zeros((4, 4), np.int64)
+    for array in (x.T[1:], np.broadcast_to(x[0], (3, 4)), x.astype(np.int32), x.astype(np.float64)):
+        with pytest.raises(ValueError, match="cannot be replaced"):
+            as_doubles(array, 1.0)
+    for array in (x, np.zeros((4, 4))[:, ::2], np.zeros(3, np.float32)):
+        with pytest.raises(ValueError, match="cannot be replaced"):
+            as_integers(array, np.dtype(np.int64), False)
+    with pytest.raises((ValueError, TypeError)):
+        as_integers(np.zeros(3), np.dtype("V3"), False)

@@ -3,7 +3,6 @@
 from collections.abc import Hashable
 from typing import Any
 
-import dask.array as da
 import numpy as np
 
 from ..arrays import native
@@ -34,7 +33,7 @@ def chunked(label: str, kind: str, x: Any, size: Any, output: Any, *given: Any) 
     read = x
     for axis, places in enumerate(step.places):
         parts = [read[(*(slice(None),) * axis, part)] for part in places]
-        read = parts[0] if len(parts) == 1 else da.concatenate(parts, axis)
+        read = parts[0] if len(parts) == 1 else np.concatenate(parts, axis)
     return found.clamped(found.pooled(step, found.filled(step, read), run).astype(dtype))
 
 

@@ -15,7 +15,7 @@ from .. import budget
 from ..arrays import dtype_name, machine_memory
 from ..dtypes import FLOATS
 from ..errors import PoolError
-from ..kernels.other.extend import Extender
+from ..kernels.other.extend import Extender, as_doubles, as_integers
 from ..keys import made
 from ..operators import AveragePool, MaxPool, MinPool
 from ..operators.behaviour import results_of
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 SMALL = 1 << 21  # bytes up to which an array may be extended as a whole
 STRIP, STRIPS = 1 << 17, 4  # bytes that are copied while a strip is pooled, and for each of its bytes
 BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
-INDEXING = 4  # temporary numbers for each element beyond an end, each as large as a float64
-FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # blocks of a large array, and maximum elements of each
-# Halving an axis of at least LONG windows costs little. Without such an axis, blocks may have LARGE_BLOCK elements.
-LONG, LARGE_BLOCK = 16, 1 << 21
-MOST_TRUNCATED = 1 << 25  # windows whose means can be truncated have fewer taps
+INDEXING = 4  # temporary numbers for each element beyond an end, of which each is as large as a float64
+FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # of large arrays; elements of a block of these
+LONG, LARGE_BLOCK = 16, 1 << 21  # windows along axes that are halved at little cost; elements of a block without any
+MANY = 1 << 8  # taps beyond which integers are converted at once, instead of part by part while they are pooled
+MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
 CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
           ("minimum", False): np.minimum, ("minimum", True): np.fmin}
@@ -61,7 +61,7 @@ class Step(NamedTuple):
     stores: Stores
     finish: Finish | None
     source: np.dtype[Any] | None  # to which elements are converted first
-    exact: Step | None  # instead of this one, for elements of a magnitude beyond `limit`
+    exact: Step | None  # instead of this one, which takes doubles, for elements of a magnitude beyond `limit`
     limit: float
 
 
@@ -85,6 +85,11 @@ def integers(y: Any, x: Any, run: Run, rounded: Callable[..., Any], dtype: np.dt
     """Means as whole numbers, of the given dtype unless it is None."""
     y = rounded(y, out=y) if type(y) is np.ndarray and y is not x else rounded(y)
     return y if dtype is None else y.astype(dtype)
+
+
+def words(y: Any, x: Any, run: Run, dtype: Any = None, truncated: bool = False) -> Any:
+    """Means as whole numbers of 64 bits, in place."""
+    return as_integers(y, dtype, truncated)
 
 
 def corrected(y: Any, x: Any, run: Run, op: Any = None, taps: int = 1) -> Any:
@@ -185,10 +190,11 @@ class Filter:
         # tie between two integers, only if the exact quotient is.
         bits, taps = 8 * elements.itemsize, math.prod(self.reach)
         if bits == 64:
-            return Task(FLOAT64, lines, FLOAT64, finish, exact, 2.0**52 / taps)
+            return Task(FLOAT64, lines, FLOAT64, finish and partial(words, dtype=elements, truncated=self.truncate),
+                        exact, 2.0**52 / taps)
         for floats, digits in ((FLOAT32, 24), (FLOAT64, 53)):
             if taps << bits < 1 << digits - 1:
-                return Task(source, lines, floats, finish)
+                return Task(floats if taps > MANY else source, lines, floats, finish)
         return exact
 
     def _size(self, strip: Strip) -> int:
@@ -270,13 +276,13 @@ class Filter:
         if finish is corrected:
             finish = partial(corrected, op=self._pool(self.lines, FLOAT64, pads), taps=math.prod(self.reach))
         exact = self.step(strip, task.exact, clipped=clipped) if task.exact else None
-        return Step(tuple(places), self._take(places), tuple(fills), pools, self._stores(strip), finish, task.source,
-                    exact, task.limit)
+        return Step(tuple(places), self._take(places, task), tuple(fills), pools, self._stores(strip), finish,
+                    None if exact else task.source, exact, task.limit)
 
-    def _take(self, places: Sequence[Elements]) -> Callable[[Array], Array] | None:
-        """What reads elements: nothing for all of them, a slice, or a copy."""
+    def _take(self, places: Sequence[Elements], task: Task) -> Callable[[Array], Array] | None:
+        """What reads elements: nothing for all of them, a slice, or a copy, which may be converted in place."""
         crop = tuple([parts[0] for parts in places])
-        if any(len(parts) > 1 for parts in places) or not all(isinstance(part, slice) for part in crop):
+        if task.exact or any(len(parts) > 1 or not isinstance(parts[0], slice) for parts in places):
             return Extender(self.shape, places).extend
         return None if crop == tuple([slice(0, size) for size in self.shape]) else operator.itemgetter(crop)
 
@@ -332,32 +338,42 @@ class Filter:
 
     def __call__(self, x: Array, out: Array | None, num_threads: int | None) -> Array:
         """The result, in an array that may overlap the input, or in a new one."""
+        result: Array
         limits = budget.in_force()
         if limits is not budget.NO_LIMITS:
             budget.check(self.label, "input", self.shape, self.need, limits)
         if out is None and self.single is not None:
             take, pool = self.single.take, self.single.pools[0]
-            result: Array = pool(x if take is None else take(x), num_threads=num_threads)
+            result = pool(x if take is None else take(x), num_threads=num_threads)
             return self.clamped(result) if self.clamps else result
-        y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
         with np.errstate(all="ignore") if self.warns else nullcontext():
+            if out is None and len(self.steps) == 1 and self.steps[0].pools:
+                results = self._results(self.steps[0], x, partial(call, num_threads=num_threads))
+                result = self.clamped(results.astype(self.output, copy=False))
+                return result
+            y = np.empty(self.shape, self.output) if out is None or np.may_share_memory(x, out) else out
             self._run(x, y, num_threads)
             if out is not None and y is not out:
                 np.copyto(out, y)
         return y if out is None else out
 
+    def _results(self, step: Step, x: Array, run: Run) -> Any:
+        """The results of a step, or of the one for elements that it cannot take."""
+        part = self.read(step, x)
+        if step.exact:
+            part = as_doubles(part, step.limit)
+            if part is None:
+                return self._results(step.exact, x, run)
+        return self.pooled(step, part, run)
+
     def _run(self, x: Array, y: Array, num_threads: int | None) -> None:
         """Store the result in an array that does not overlap the input."""
         run = partial(call, num_threads=num_threads)
         for step in self.steps:
-            part = self.read(step, x)
-            if step.exact and not (-step.limit <= part.min() and part.max() <= step.limit):
-                step = step.exact
-                part = self.read(step, x)
             if not step.stores and self.direct and step.source is None:
-                step.pools[0](part, out=y, num_threads=num_threads)
+                step.pools[0](self.read(step, x), out=y, num_threads=num_threads)
                 continue
-            results = self.pooled(step, part, run)
+            results = self._results(step, x, run)
             for place, share in step.stores or ((..., ...),):
                 y[place] = results[share]
         self.clamped(y)

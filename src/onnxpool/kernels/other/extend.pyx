@@ -1,9 +1,11 @@
 """Extended arrays: copies whose elements along each axis are any elements of an array, such as those beyond its ends.
 
-Elements are moved as bits. They are listed as runs, and all of them are checked, before arrays are read.
+Elements are moved as bits. They are listed as runs, and all of them are checked, before arrays are read. Copies of
+64-bit integers become doubles in place, and their means integers.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
 from libc.stdlib cimport llabs
 from libc.string cimport memcpy
 
@@ -19,6 +21,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from *:
     """
+    #include <math.h>
     #include <stdint.h>
     #include <string.h>
     /* Two moves that overlap copy any number of bytes from `size` to twice as many. */
@@ -50,13 +53,39 @@ cdef extern from *:
                 memcpy(to, from, bytes);
     }
     #undef ENDS
+    /* Replace integers by doubles. Returns whether all are from `least` to `most`, told by the signs of differences. */
+    #define DOUBLES(type)                                                                    \
+        for (ptrdiff_t i = 0; i < n; i++) {                                                  \
+            type element;                                                                    \
+            memcpy(&element, x + i, sizeof element);                                         \
+            outside |= ((uint64_t)element - (uint64_t)least) | ((uint64_t)most - (uint64_t)element); \
+            x[i] = (double)element;                                                          \
+        }
+    static int make_doubles(double *x, ptrdiff_t n, int is_signed, int64_t least, int64_t most) {
+        uint64_t outside = 0;
+        if (is_signed)
+            DOUBLES(int64_t)
+        else
+            DOUBLES(uint64_t)
+        return !(outside >> 63);
+    }
+    #undef DOUBLES
+    /* Replace doubles by integers, which are the nearest ones, or truncated. */
+    static void make_integers(double *x, ptrdiff_t n, int truncated) {
+        for (ptrdiff_t i = 0; i < n; i++) {
+            int64_t element = truncated ? (int64_t)x[i] : llrint(x[i]);
+            memcpy(x + i, &element, sizeof element);
+        }
+    }
     """
     const Py_ssize_t PTRDIFF_MAX
     void copy_rows(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                    Py_ssize_t rows, Py_ssize_t size) noexcept nogil
+    bint make_doubles(double* x, Py_ssize_t n, bint is_signed, int64_t least, int64_t most) noexcept nogil
+    void make_integers(double* x, Py_ssize_t n, bint truncated) noexcept nogil
 
 cdef enum:
-    FEW = 4  # rows that are copied one by one if they are longer
+    SOME = 4  # rows that are copied one by one if they are longer
     ROWS = 64  # that are copied together, so that they stay in the L1 cache between two runs
     LONG = 1 << 16  # bytes from which on other threads may run during a copy
 
@@ -121,7 +150,7 @@ cdef void copy_run(const Run* run, const Side* side, const char* source, Py_ssiz
     if stride == side.pace:
         copy_rows(source, source_stride, target, target_stride, rows, run.count * side.pace)
         return
-    if run.count > rows and (rows < FEW or llabs(stride) <= llabs(source_stride)):
+    if run.count > rows and (rows < SOME or llabs(stride) <= llabs(source_stride)):
         for i in range(rows):
             copy_rows(source + i * source_stride, stride, target + i * target_stride, side.pace, run.count, side.pace)
         return
@@ -130,7 +159,7 @@ cdef void copy_run(const Run* run, const Side* side, const char* source, Py_ssiz
 
 
 cdef void copy_places(const Side* side, int outer, const char* source, char* target) noexcept nogil:
-    """Copy the elements along the axes from the last but `outer` on. The innermost axis is the first side."""
+    """Copy the elements along the axes of sides from `outer` to 0, the innermost one."""
     cdef const Axis* inner = side.axis
     cdef const Run* run
     cdef Py_ssize_t i, k, rows, left, stride
@@ -164,8 +193,8 @@ cdef void copy_places(const Side* side, int outer, const char* source, char* tar
 
 
 cdef class Extender:
-    """Copies arrays of a shape. Along each axis, the result has the elements at places that are slices without steps,
-    and arrays of numbers."""
+    """Copies arrays of one shape. Along each axis, results have the elements at given places: slices without steps, and
+    arrays of numbers, one after the other."""
     cdef int ndim
     cdef Axis* axes
 
@@ -225,6 +254,7 @@ cdef class Extender:
             if axis.runs == 0:  # and no elements
                 return y
             if not count and axis.runs == 1 and (axis.extended == 1 or axis.run.step * x.strides[a] == pace):
+                # adjacent elements, which the next axis moves as one
                 source += axis.run.begin * x.strides[a]
             else:
                 side[count] = Side(axis, x.strides[a], pace)
@@ -243,3 +273,35 @@ cdef void copy_all(const Side* side, int count, const char* source, char* target
         copy_places(side, count - 1, source, target)
     else:
         memcpy(target, source, size)
+
+
+cdef int check_words(cnp.ndarray x, bint integers) except -1:
+    """Refuse arrays whose elements cannot be replaced by others of 8 bytes."""
+    if not ((cnp.PyArray_ISINTEGER(x) if integers else cnp.PyArray_TYPE(x) == cnp.NPY_FLOAT64)
+            and cnp.PyArray_ITEMSIZE(x) == 8 and cnp.PyArray_ISWRITEABLE(x) and cnp.PyArray_ISALIGNED(x)
+            and cnp.PyArray_IS_C_CONTIGUOUS(x)):
+        raise ValueError(f"elements of {x.dtype} cannot be replaced")
+    if cnp.PyArray_ISBYTESWAPPED(x):
+        cnp.PyArray_Byteswap(x, True)
+    return 0
+
+
+def as_doubles(cnp.ndarray x not None, double limit):
+    """An array of 64-bit integers, whose memory then has doubles, or None if a magnitude exceeds the limit."""
+    cdef bint is_signed = cnp.PyArray_ISSIGNED(x), fits
+    cdef double* data = <double*> cnp.PyArray_DATA(x)
+    cdef Py_ssize_t n = cnp.PyArray_SIZE(x)
+    check_words(x, True)
+    with nogil:
+        fits = make_doubles(data, n, is_signed, -<int64_t> limit if is_signed else 0, <int64_t> limit)
+    return x.view("f8") if fits else None
+
+
+def as_integers(cnp.ndarray x not None, cnp.dtype dtype not None, bint truncated):
+    """An array of doubles, whose memory then has integers of 64 bits."""
+    cdef double* data = <double*> cnp.PyArray_DATA(x)
+    cdef Py_ssize_t n = cnp.PyArray_SIZE(x)
+    check_words(x, False)
+    with nogil:
+        make_integers(data, n, truncated)
+    return x.view(dtype)
