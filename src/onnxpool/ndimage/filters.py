@@ -38,7 +38,8 @@ CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
           ("minimum", False): np.minimum, ("minimum", True): np.fmin}
 FLOAT32, FLOAT64, UINT8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8)
 
-Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and of a pool's result
+Take = Callable[[Any], Any]  # reads elements of an array
+Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and where a pool has them
 Run = Callable[["Operator", Any], Any]
 Finish = Callable[[Any, Any, Run], Any]  # turns means of elements into results
 
@@ -55,7 +56,7 @@ class Step(NamedTuple):
     """A part of a result, computed by pools of a part of the input. None means everything, or nothing to do."""
 
     places: tuple[Elements, ...]  # of the input, along each axis
-    take: Callable[[Array], Array] | None  # reads these elements
+    take: Take | None  # reads them
     fills: tuple[tuple[slice, ...], ...]  # where these elements are constants
     pools: tuple[Operator, ...]  # called one after the other
     stores: Stores
@@ -159,10 +160,10 @@ class Filter:
         return tuple(self._steps()) if math.prod(self.shape) else ()
 
     @cached_property
-    def single(self) -> Step | None:
-        """The step whose pool computes the filter's result, if there is one, and no elements have to be changed."""
+    def single(self) -> tuple[Take | None, Operator] | None:
+        """What reads elements, and the pool of them that is the result, if there is one."""
         step = self.steps[0] if len(self.steps) == 1 and self.direct and not self.warns else None
-        return None if step is None or step.source or step.fills else step
+        return None if step is None or step.source or step.fills else (step.take, step.pools[0])
 
     def _task(self, dtype: np.dtype[Any]) -> Task:
         """How elements of a dtype become results."""
@@ -279,7 +280,7 @@ class Filter:
         return Step(tuple(places), self._take(places, task), tuple(fills), pools, self._stores(strip), finish,
                     None if exact else task.source, exact, task.limit)
 
-    def _take(self, places: Sequence[Elements], task: Task) -> Callable[[Array], Array] | None:
+    def _take(self, places: Sequence[Elements], task: Task) -> Take | None:
         """What reads elements: nothing for all of them, a slice, or a copy, which may be converted in place."""
         crop = tuple([parts[0] for parts in places])
         if task.exact or any(len(parts) > 1 or not isinstance(parts[0], slice) for parts in places):
@@ -343,7 +344,7 @@ class Filter:
         if limits is not budget.NO_LIMITS:
             budget.check(self.label, "input", self.shape, self.need, limits)
         if out is None and self.single is not None:
-            take, pool = self.single.take, self.single.pools[0]
+            take, pool = self.single
             result = pool(x if take is None else take(x), num_threads=num_threads)
             return self.clamped(result) if self.clamps else result
         with np.errstate(all="ignore") if self.warns else nullcontext():

@@ -5,7 +5,7 @@ Elements are moved as bits. They are listed as runs, and all of them are checked
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport llabs
 from libc.string cimport memcpy
 
@@ -53,23 +53,22 @@ cdef extern from *:
                 memcpy(to, from, bytes);
     }
     #undef ENDS
-    /* Replace integers by doubles. Returns whether all are from `least` to `most`, told by the signs of differences. */
-    #define DOUBLES(type)                                                                    \
-        for (ptrdiff_t i = 0; i < n; i++) {                                                  \
-            type element;                                                                    \
-            memcpy(&element, x + i, sizeof element);                                         \
-            outside |= ((uint64_t)element - (uint64_t)least) | ((uint64_t)most - (uint64_t)element); \
-            x[i] = (double)element;                                                          \
+    /* Replace integers from `least` to `most`, of magnitudes up to 2^51, by doubles, and return whether all are. Adding
+     * such an integer to the bits of 3 * 2^51 adds it to the number. Signs of differences tell which are beyond. */
+    static int make_doubles(double *x, ptrdiff_t n, uint64_t least, uint64_t most) {
+        const double bias = 0x3p51;
+        uint64_t outside = 0, bits, element;
+        memcpy(&bits, &bias, sizeof bits);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            double sum;
+            memcpy(&element, x + i, sizeof element);
+            outside |= (element - least) | (most - element);
+            element += bits;
+            memcpy(&sum, &element, sizeof sum);
+            x[i] = sum - bias;
         }
-    static int make_doubles(double *x, ptrdiff_t n, int is_signed, int64_t least, int64_t most) {
-        uint64_t outside = 0;
-        if (is_signed)
-            DOUBLES(int64_t)
-        else
-            DOUBLES(uint64_t)
         return !(outside >> 63);
     }
-    #undef DOUBLES
     /* Replace doubles by integers, which are the nearest ones, or truncated. */
     static void make_integers(double *x, ptrdiff_t n, int truncated) {
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -81,7 +80,7 @@ cdef extern from *:
     const Py_ssize_t PTRDIFF_MAX
     void copy_rows(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                    Py_ssize_t rows, Py_ssize_t size) noexcept nogil
-    bint make_doubles(double* x, Py_ssize_t n, bint is_signed, int64_t least, int64_t most) noexcept nogil
+    bint make_doubles(double* x, Py_ssize_t n, uint64_t least, uint64_t most) noexcept nogil
     void make_integers(double* x, Py_ssize_t n, bint truncated) noexcept nogil
 
 cdef enum:
@@ -287,13 +286,15 @@ cdef int check_words(cnp.ndarray x, bint integers) except -1:
 
 
 def as_doubles(cnp.ndarray x not None, double limit):
-    """An array of 64-bit integers, whose memory then has doubles, or None if a magnitude exceeds the limit."""
-    cdef bint is_signed = cnp.PyArray_ISSIGNED(x), fits
+    """An array of 64-bit integers, whose memory then has doubles, or None if a magnitude exceeds the limit or 2^51."""
     cdef double* data = <double*> cnp.PyArray_DATA(x)
     cdef Py_ssize_t n = cnp.PyArray_SIZE(x)
+    cdef int64_t most = <int64_t> min(limit, <double> (1 << 51))
+    cdef int64_t least = -most if cnp.PyArray_ISSIGNED(x) else 0
+    cdef bint fits
     check_words(x, True)
     with nogil:
-        fits = make_doubles(data, n, is_signed, -<int64_t> limit if is_signed else 0, <int64_t> limit)
+        fits = make_doubles(data, n, least, most)
     return x.view("f8") if fits else None
 
 
