@@ -13,7 +13,7 @@ rng = np.random.default_rng(0)
 
 
 def laid_out(x: Any) -> Any:
-    """The same elements, with axes in another order, reversed, repeated, or with gaps."""
+    """The array in another memory layout: reversed, with axes in another order, with gaps, or repeated."""
     way = rng.integers(5) if x.ndim else 0
     if way == 1:
         return np.asfortranarray(x)
@@ -31,7 +31,7 @@ def laid_out(x: Any) -> Any:
 
 
 def drawn(size: int) -> tuple[Any, ...]:
-    """Parts of an axis: slices, and places of which some continue others, upwards or downwards."""
+    """Random parts of an axis: slices, and arrays of places, some of which ascend or descend in steps of 1."""
     parts: list[Any] = []
     for _ in range(rng.integers(4)):
         begin, end = np.sort(rng.integers(0, size + 1, 2)).tolist()
@@ -50,7 +50,7 @@ def chosen(x: Any, places: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_elements(dtype: Any) -> None:
-    """Bits are moved, along up to four axes, also of empty arrays."""
+    """Extending moves bits along up to four axes, also of empty arrays."""
     dtype = np.dtype(dtype)
     for _ in range(150):
         shape = tuple(rng.integers(0 if rng.random() < 0.2 else 1, [9, 90][rng.integers(2)], rng.integers(5)).tolist())
@@ -68,7 +68,7 @@ def test_elements(dtype: Any) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 300])
 def test_rows(size: int) -> None:
-    """Rows of any length, of which elements next to each other are one run."""
+    """Rows of any length are copied, forwards and backwards."""
     x = rng.integers(0, 256, (70, size), np.uint8)
     for parts in ((slice(0, size),), (np.arange(size)[::-1], slice(0, size), np.full(3, size - 1))):
         places = ((np.array([1, 0]), slice(0, 70), np.array([69, 69, 2])), parts)
@@ -77,7 +77,7 @@ def test_rows(size: int) -> None:
 
 
 def test_many_axes() -> None:
-    """As many as NumPy has."""
+    """Arrays may have as many axes as NumPy allows."""
     x = np.arange(8).reshape((2,) * 3 + (1,) * 61)
     places = [(np.array([1, 0, 1]), slice(0, 2))] * 2 + [(slice(0, 1), np.array([0]))] * 2 + [(slice(0, 1),)] * 60
     places = [*places[:2], (slice(0, 2),), *places[2:4], *places[4:-1]]
@@ -86,7 +86,7 @@ def test_many_axes() -> None:
 
 
 def test_large_arrays() -> None:
-    """Other threads run meanwhile."""
+    """Large arrays are copied without the GIL."""
     x = rng.integers(0, 256, (300, 500, 3), np.uint8)
     places = [(np.arange(9)[::-1], slice(0, 300), np.arange(3)), (np.arange(400, 500), slice(0, 500)), (slice(0, 3),)]
     for array in (x, x[::-1, ::-1], np.asfortranarray(x)):
@@ -95,13 +95,13 @@ def test_large_arrays() -> None:
 
 @pytest.mark.parametrize("part", [slice(-1, 2), slice(0, 4), slice(2, 1), np.array([0, 3]), np.array([-1])])
 def test_places_beyond_an_axis_are_refused(part: Any) -> None:
-    """Before an array is read."""
+    """Places beyond an axis are refused before an array is read."""
     with pytest.raises(IndexError, match="of an axis of 3 elements"):
         Extender((3,), [(part,)])
 
 
 def test_other_arrays_are_refused() -> None:
-    """Arrays of other shapes, of objects, and results larger than memory can hold."""
+    """Arrays of other shapes or of objects are refused, and so are results that memory cannot hold."""
     with pytest.raises(ValueError, match="axes"):
         Extender((3,), [])
     with pytest.raises(TypeError):
@@ -121,7 +121,7 @@ def test_other_arrays_are_refused() -> None:
 @pytest.mark.parametrize("limit", [2.0**52 / 3, 2.0**51, 100.5])
 @pytest.mark.parametrize("dtype", ["i8", ">i8", "u8", ">u8"])
 def test_integers_become_doubles(dtype: str, limit: float) -> None:
-    """In place, unless one is beyond the limit."""
+    """Integers become doubles in place. The result is None if one is beyond the limit."""
     most = int(limit)
     info = np.iinfo(dtype)
     for element in (0, 1, most, most + 1, 2**62, 2**63 - 1, -1, -most, -most - 1, -2**62, -2**63, 2**63, 2**63 + most,
@@ -139,7 +139,7 @@ def test_integers_become_doubles(dtype: str, limit: float) -> None:
 
 
 def test_means_become_integers() -> None:
-    """The nearest ones, with ties to even, or those towards zero."""
+    """Means become the nearest integers, with ties to even, or are truncated."""
     x = np.array([[0.0, 0.5, 1.5, 2.5], [-0.5, -0.75, -1.5, 2.0**51 - 0.5]])
     assert as_integers(x.copy(), np.dtype(np.int64), False).tolist() == np.rint(x).astype(int).tolist()
     assert as_integers(x.copy(), np.dtype(np.int64), True).tolist() == np.trunc(x).astype(int).tolist()
@@ -147,7 +147,7 @@ def test_means_become_integers() -> None:
 
 
 def test_elements_that_cannot_be_replaced() -> None:
-    """Views, constants, and elements of other dtypes."""
+    """Elements of views, read-only arrays and other dtypes cannot be replaced."""
     x = np.zeros((4, 4), np.int64)
     for array in (x.T[1:], np.broadcast_to(x[0], (3, 4)), x.astype(np.int32), x.astype(np.float64)):
         with pytest.raises(ValueError, match="cannot be replaced"):
