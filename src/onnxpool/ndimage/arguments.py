@@ -46,20 +46,20 @@ def filtered(label: str, kind: str, x: Any, size: Any, output: Any, mode: Any, c
 
 
 def prepared(*arguments: Any) -> Filter:
-    """The filter that `described` makes of these arguments, among which may be lists and arrays."""
+    """The filter that `described` makes from these arguments, some of which may be lists or arrays."""
     try:
         return described(*arguments)
     except PoolTypeError:
         raise
-    except TypeError:  # arguments that are not hashable, such as lists
+    except TypeError:  # unhashable arguments, such as lists
         pass
     try:
         return described(*map(plain, arguments))
     except PoolTypeError:
         raise
     except TypeError as error:
-        raise PoolTypeError(f"{arguments[0]}: an argument is not a value or a sequence of values: {error}; pass those",
-                            arguments[0]) from None
+        raise PoolTypeError(f"{arguments[0]}: an argument is neither a value nor a sequence of values: {error}; pass "
+                            f"one of these", arguments[0]) from None
 
 
 def plain(value: Any) -> Any:

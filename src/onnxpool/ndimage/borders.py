@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Range = tuple[int, int]
 Ranges = tuple[Range, ...]  # one for each axis
-Elements = tuple[slice | np.ndarray[Any, Any], ...]  # of an axis, in parts
+Elements = tuple[slice | np.ndarray[Any, Any], ...]  # positions of elements along an axis, in parts
 
 
 class Gap(NamedTuple):
@@ -121,7 +121,7 @@ def clamped(line: Line) -> list[tuple[slice, ...]]:
 
 
 def elements(line: Line, ranges: Sequence[Range]) -> Elements:
-    """The elements at places [low, high) of an extended axis. Where constants are, any elements are."""
+    """The elements at positions [low, high) of an extended axis, in parts. Constants replace some."""
     extend, size = MODES[line.mode] or repeated, line.size
     parts = [part for low, high in ranges
              for part in ((low, min(high, 0)), (max(low, 0), min(high, size)), (max(low, size), high))]

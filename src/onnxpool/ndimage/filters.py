@@ -25,21 +25,22 @@ if TYPE_CHECKING:
     from ..arrays import Array
     from ..base import Operator
 
-SMALL = 1 << 21  # bytes up to which an array may be extended as a whole
+SMALL = 1 << 21  # maximum bytes of arrays that are extended as a whole
 STRIP, STRIPS = 1 << 17, 4  # bytes that are copied while a strip is pooled, and for each of its bytes
 BLOCK = 1 << 19  # bytes of elements that are copied at a time, unless a window needs more
-INDEXING = 4  # temporary numbers for each element beyond an end, of which each is as large as a float64
-FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # of large arrays; elements of a block of these
-LONG, LARGE_BLOCK = 16, 1 << 21  # windows along axes that are halved at little cost; elements of a block without any
+INDEXING = 4  # temporary numbers for each element beyond an end, each as large as a float64
+FEW_BLOCKS, LARGEST_BLOCK = 256, 1 << 24  # blocks of a large array, and maximum elements of each
+# Halving an axis of at least LONG windows costs little. Without such an axis, blocks may have LARGE_BLOCK elements.
+LONG, LARGE_BLOCK = 16, 1 << 21
 MANY = 1 << 8  # taps beyond which integers are converted at once, instead of part by part while they are pooled
-MOST_TRUNCATED = 1 << 25  # taps of windows whose means can be truncated
+MOST_TRUNCATED = 1 << 25  # windows whose means can be truncated have fewer taps
 POOLS: dict[str, type[Operator]] = {"maximum": MaxPool, "minimum": MinPool, "uniform": AveragePool}
 CLAMPS = {("maximum", False): np.maximum, ("maximum", True): np.fmax,
           ("minimum", False): np.minimum, ("minimum", True): np.fmin}
 FLOAT32, FLOAT64, UINT8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.uint8)
 
 Take = Callable[[Any], Any]  # reads elements of an array
-Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and where a pool has them
+Stores = tuple[tuple[tuple[slice, ...], tuple[slice, ...]], ...]  # parts of a result, and of a pool's result
 Run = Callable[["Operator", Any], Any]
 Finish = Callable[[Any, Any, Run], Any]  # turns means of elements into results
 
@@ -55,14 +56,14 @@ class FilterAxisError(FilterError, IndexError):
 class Step(NamedTuple):
     """A part of a result, computed by pools of a part of the input. None means everything, or nothing to do."""
 
-    places: tuple[Elements, ...]  # of the input, along each axis
-    take: Take | None  # reads them
+    places: tuple[Elements, ...]  # the elements of the input, along each axis
+    take: Take | None  # reads these elements
     fills: tuple[tuple[slice, ...], ...]  # where these elements are constants
     pools: tuple[Operator, ...]  # called one after the other
     stores: Stores
     finish: Finish | None
-    source: np.dtype[Any] | None  # to which elements are converted first
-    exact: Step | None  # instead of this one, which takes doubles, for elements of a magnitude beyond `limit`
+    source: np.dtype[Any] | None  # dtype to which elements are converted first
+    exact: Step | None  # replaces this step, which takes doubles, if an element's magnitude exceeds `limit`
     limit: float
 
 
