@@ -228,18 +228,22 @@ cdef inline void slide_near(Slide* shared, Py_ssize_t n, const elem_t* x, elem_t
 
 cdef inline void slide_run(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by,
                            bint deep) noexcept nogil:
-    cdef bint near = s.near and s.lanes >= LANES and not (DIVIDES and s.rule.careful)
+    """Pool a run of windows that share columns."""
+    cdef bint near = s.near and not deep and s.lanes >= LANES and not (DIVIDES and s.rule.careful)
     if s.kept == 2:
-        if near and not deep:
+        if near:
             slide_near(s, n, x, y, by, 2, 1, False)
         else:
             slide_windows(s, n, x, y, by, 2, 1, deep)
-    elif s.kept == 1:
-        if near and not deep:
-            slide_near(s, n, x, y, by, 1, 2, False)
-        else:
-            slide_windows(s, n, x, y, by, 1, 2, deep)
-    elif near and s.lanes <= FEW_LANES:  # without shared columns, a variable number of lines costs nothing
+    elif near:
+        slide_near(s, n, x, y, by, 1, 2, False)
+    else:
+        slide_windows(s, n, x, y, by, 1, 2, deep)
+
+
+cdef inline void slide_apart(Slide* s, Py_ssize_t n, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
+    """Pool a run of windows that share no column. For these, a variable number of lines costs nothing."""
+    if s.near and LANES <= s.lanes <= FEW_LANES and not (DIVIDES and s.rule.careful):
         slide_near(s, n, x, y, by, 0, 2, True)
     else:
         slide_windows(s, n, x, y, by, 0, 2, True)
@@ -288,6 +292,8 @@ cdef void slide_row(Slide* s, const elem_t* x, elem_t* y, double outer_count) no
         if first and (s.kept or place < 0) or place + s.axis.kernel > s.axis.size:
             slide_border(s, place, first, x, y + at * s.y_step, &by)
             run.n = 1
+        elif not s.kept:
+            slide_apart(s, run.n, x + place * s.stride, y + at * s.y_step, &by)
         elif s.lines == 1:
             slide_run(s, run.n, x + (place + s.kept) * s.stride, y + at * s.y_step, &by, False)
         else:

@@ -33,8 +33,8 @@ cdef extern from *:
             memcpy(to, first, size);                                                      \
             memcpy(to + bytes - size, last, size);                                        \
         }
-    static void copy_rows(const char *from, ptrdiff_t from_stride, char *to, ptrdiff_t to_stride, ptrdiff_t rows,
-                          ptrdiff_t bytes) {
+    static __attribute__((noinline)) void copy_rows(const char *from, ptrdiff_t from_stride, char *to,
+                                                    ptrdiff_t to_stride, ptrdiff_t rows, ptrdiff_t bytes) {
         if (bytes == 1)
             for (ptrdiff_t i = 0; i < rows; i++, from += from_stride, to += to_stride)
                 *to = *from;
