@@ -56,7 +56,9 @@ enum { ORDERED = 1, IDEMPOTENT = 0, DIVIDES = 0 };
  * DIVISION is exact for every total. */
 enum { QUOTIENT, PRODUCT, DIVISION };
 
-#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_extremum)
+/* Processors without AVX2 are too rare for loops that only save time. */
+#if (defined(REDUCTION_max) || defined(REDUCTION_mean)) && !defined(REDUCTION_extremum) && \
+    (!defined(__SSE2__) || defined(__AVX2__))
 enum { FREQUENT = 1 };
 #else
 enum { FREQUENT = 0 };

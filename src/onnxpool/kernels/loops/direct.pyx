@@ -39,9 +39,9 @@ cdef enum:
     # Maximum bytes of a window after which the next one is prefetched. For windows four times as large, prefetches add
     # up to 40 % of the time (Zen 5).
     MOST_FETCHED = 1 << 17
-    # Up to FEW_LANES lanes are pooled block by block, for as many windows as read NEAR bytes. This is 1.1x to 1.7x
-    # faster for up to five registers of lanes, but takes 1.0 to 1.3 times as long for more (Zen 3).
-    FEW_LANES = 5 * LANES
+    # Fewer than FEW_LANES lanes are pooled block by block, for as many windows as read NEAR bytes. This is 1.1x to 1.7x
+    # faster (Zen 3).
+    FEW_LANES = 4 * LANES
     NEAR = 1 << 13
     # Windows that are pooled by columns: minimum values of a column, maximum lanes, and minimum bytes of windows that
     # share places. This is 1.1x to 3.3x faster (Zen 3).
@@ -238,45 +238,58 @@ cdef void reduce_window(block_t* total, const Taps* t, const elem_t* x, Py_ssize
     reduce_axes(total, t, a, x, n, rule)
 
 
-cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, Py_ssize_t windows, const elem_t* x,
-                                  elem_t* y, const Divisor* by) noexcept nogil:
-    """Pool those lanes of windows that fill blocks. If the last block lacks less than a register of lanes, it overlaps
-    the block before it."""
+cdef inline void pool_block(block_t* unused, Py_ssize_t lane, const Windows* w, const elem_t* x, elem_t* y,
+                            const Divisor* by) noexcept nogil:
+    """Pool a block of lanes of a window."""
     cdef block_t total
-    cdef Py_ssize_t left, block = width(unused), most = w.lanes + LANES - block
-    cdef const elem_t* source
-    cdef elem_t* target
-    if w.lanes < block and block > LANES:
-        return lane
-    while lane < most:
+    reduce_few(&total, w, x + lane, w.lanes)
+    if block_t is vec_t and DIVIDES and w.rule.careful:
+        divide(y + lane, w.lanes, &total, by.count, w.rule)
+    else:
+        finish(y + lane, w.lanes, &total, by, w.rule)
+
+
+cdef inline Py_ssize_t past(const block_t* unused, Py_ssize_t lanes) noexcept nogil:
+    """The lane from which on blocks of this size lack a register of lanes or more. A last block may overlap the one
+    before it, and a last register may be partial."""
+    cdef Py_ssize_t block = width(unused)
+    return lanes + LANES - block if block == LANES or block <= lanes else 0
+
+
+cdef inline Py_ssize_t pool_lanes(block_t* unused, Py_ssize_t lane, Windows* w, const elem_t* x, elem_t* y,
+                                  const Divisor* by) noexcept nogil:
+    """Pool the lanes of a window that fill blocks."""
+    cdef Py_ssize_t block = width(unused), end = past(unused, w.lanes)
+    while lane < end:
         lane = max(0, min(lane, w.lanes - block))
         fetch_part(&w.fetches, x, block)
-        source, target, left = x + lane, y + lane, windows
-        while True:
-            reduce_few(&total, w, source, w.lanes)
-            if block_t is vec_t and DIVIDES and w.rule.careful:
-                divide(target, w.lanes, &total, by.count, w.rule)
-            else:
-                finish(target, w.lanes, &total, by, w.rule)
-            left -= 1
-            if not left:
-                break
-            source += w.x_step
-            target += w.y_step
+        pool_block(unused, lane, w, x, y, by)
         lane += block
     return lane
 
 
-cdef inline Py_ssize_t pool_column(block_t* unused, Py_ssize_t lane, const Windows* w, Py_ssize_t column,
-                                   Py_ssize_t taps, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
-    """Join the lanes of a column that fill blocks with the columns before it. The last column finishes them."""
-    cdef block_t value, earlier
-    cdef Py_ssize_t place, block = width(unused), most = w.lanes + LANES - block
-    cdef Py_ssize_t line = w.columns * w.each
+cdef inline Py_ssize_t pool_few_lanes(block_t* unused, Py_ssize_t lane, const Windows* w, const elem_t* x, elem_t* y,
+                                      const Divisor* by) noexcept nogil:
+    """Like `pool_lanes`, for several windows: one block of lanes after the other."""
+    cdef Py_ssize_t block = width(unused), end = past(unused, w.lanes), i
+    while lane < end:
+        lane = max(0, min(lane, w.lanes - block))
+        for i in range(w.n):
+            pool_block(unused, lane, w, x + i * w.x_step, y + i * w.y_step, by)
+        lane += block
+    return lane
+
+
+cdef inline void pool_column(const Windows* w, Py_ssize_t column, Py_ssize_t taps, const elem_t* x, elem_t* y,
+                             const Divisor* by) noexcept nogil:
+    """Join a column with the columns before it, and lines with the lines before them. The last column finishes the
+    window. The last block may overlap the block before it."""
+    cdef Woven4 value, earlier
+    cdef Py_ssize_t place = 0, lane, block = width(&value), line = w.columns * w.each
     cdef bint begins = column % line == 0, ends = (column + taps) % line == 0 or column + taps == w.all
     cdef acc_t* columns = w.totals + MOST_LANES
-    while lane < most:
-        place, lane = lane, min(lane, w.lanes - block)
+    while place < w.lanes:
+        lane = min(place, w.lanes - block)
         reduce_column(&value, w, w.offset + column, taps, x + lane, w.lanes)
         if not begins:
             read(&earlier, columns + place)
@@ -290,15 +303,14 @@ cdef inline Py_ssize_t pool_column(block_t* unused, Py_ssize_t lane, const Windo
             finish(y + lane, w.lanes, &value, by, w.rule)
         else:
             write((w.totals if ends else columns) + place, &value)
-        lane += block
-    return lane
+        place += block
 
 
 cdef void pool_columns(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
     """Pool neighbouring windows, a column of few taps after the other, so that few streams are read in long pieces."""
     cdef Windows w = shared[0]  # copies in registers, which stores cannot change
     cdef Rule rule = shared.rule[0]
-    cdef Py_ssize_t column, taps, lane, _
+    cdef Py_ssize_t column, taps, _
     w.rule = &rule
     if not ORDERED:
         w.each, w.columns = FEW, w.all
@@ -306,8 +318,7 @@ cdef void pool_columns(const Windows* shared, const elem_t* x, elem_t* y, const 
         column = 0
         while column < w.all:
             taps = min(w.each, w.all - column)
-            lane = pool_column(<Woven4*> NULL, 0, &w, column, taps, x, y, by)
-            pool_column(<vec_t*> NULL, lane, &w, column, taps, x, y, by)
+            pool_column(&w, column, taps, x, y, by)
             column += taps
         x += w.x_step
         y += w.y_step
@@ -318,20 +329,34 @@ cdef void pool_windows(const Windows* shared, const elem_t* x, elem_t* y, const 
     cdef Windows w = shared[0]  # copies in registers, which stores cannot change
     cdef Rule rule = shared.rule[0]
     cdef Divisor divisor = by[0]
-    cdef Py_ssize_t lane, n, left = w.n, most = 1
+    cdef Py_ssize_t _, lane
     w.rule = &rule
-    if w.lanes <= FEW_LANES and not w.fetches.n:
-        most = max(1, NEAR // max(1, w.columns * w.lines * w.x_step * <Py_ssize_t> sizeof(elem_t)))
-    while left:
-        n, lane = min(left, most), 0
+    for _ in range(w.n):
+        lane = 0
         start_fetches(&w.fetches)
         if not (DIVIDES and w.rule.careful):
-            lane = pool_lanes(<Woven4*> NULL, 0, &w, n, x, y, &divisor)
-            lane = pool_lanes(<Woven*> NULL, lane, &w, n, x, y, &divisor)
-        pool_lanes(<vec_t*> NULL, lane, &w, n, x, y, &divisor)
-        x += n * w.x_step
-        y += n * w.y_step
-        left -= n
+            lane = pool_lanes(<Woven4*> NULL, 0, &w, x, y, &divisor)
+            lane = pool_lanes(<Woven*> NULL, lane, &w, x, y, &divisor)
+        pool_lanes(<vec_t*> NULL, lane, &w, x, y, &divisor)
+        x += w.x_step
+        y += w.y_step
+
+
+cdef void pool_narrow(const Windows* shared, const elem_t* x, elem_t* y, const Divisor* by) noexcept nogil:
+    """Pool neighbouring windows of few lanes, as many at a time as read few bytes."""
+    cdef Windows w = shared[0]
+    cdef Rule rule = shared.rule[0]
+    cdef Divisor divisor = by[0]
+    cdef Py_ssize_t lane, left = w.n
+    cdef Py_ssize_t most = NEAR // max(1, w.columns * w.lines * w.x_step * <Py_ssize_t> sizeof(elem_t))
+    w.rule = &rule
+    while left:
+        w.n = min(left, max(1, most))
+        lane = pool_few_lanes(<Woven*> NULL, 0, &w, x, y, &divisor)
+        pool_few_lanes(<vec_t*> NULL, lane, &w, x, y, &divisor)
+        x += w.n * w.x_step
+        y += w.n * w.y_step
+        left -= w.n
 
 
 cdef inline void fetch_long(const Taps* t, const Windows* w, const elem_t* behind,
@@ -437,11 +462,13 @@ cdef void pool_row(const Tile* tile, Taps* t, const elem_t* x, elem_t* y, double
             w.fetches.n = 0
             take_taps(t, &w)
             if tile.far >= DISTANT and not joins and (
-                    FEW_LANES < w.lanes <= MOST_FETCHED // (w.all * <Py_ssize_t> sizeof(elem_t))):
+                    FEW_LANES <= w.lanes <= MOST_FETCHED // (w.all * <Py_ssize_t> sizeof(elem_t))):
                 w.fetches.n = min(run.window.taps, step) * (w.all // run.window.taps)
             w.fetches.offset = w.offset + w.all - w.fetches.n
             if FREQUENT and not joins and suits_columns(&w, run.window.taps * stride):
                 pool_columns(&w, x + run.window.first * stride, y + at * w.y_step, &by)
+            elif FREQUENT and w.lanes < FEW_LANES and not tile.rule.careful:
+                pool_narrow(&w, x + run.window.first * stride, y + at * w.y_step, &by)
             else:
                 pool_windows(&w, x + run.window.first * stride, y + at * w.y_step, &by)
         at += run.n
