@@ -1,12 +1,12 @@
-/* The elements of loops/ordered.pyx, which takes taps in row-major order: maxima with places, and float32 sums of
- * bytes. element.h includes this. A total is a value and a place. Maxima have a total order: first NaNs, then the
- * greater value, then the smaller place. Sums have no place, and taps are added in order.
+/* Element operations of loops/ordered.pyx, which visits taps in row-major order, for maxima with places and for float32
+ * sums of bytes. element.h includes this file. A total is a value and a place. Maxima have a total order: first NaNs,
+ * then the greater value, then the smaller place. Sums have no place, and taps are added in order.
  */
 #ifndef ONNXPOOL_ORDERED_H
 #define ONNXPOOL_ORDERED_H
 
 #if defined(OF_FLOATS) || defined(OF_DOUBLES)
-enum { DIRECT = 1 }; /* elements are accumulators: windows may be read as they are */
+enum { DIRECT = 1 }; /* elements have the accumulator type, so windows may be read without conversion */
 #else
 enum { DIRECT = 0 };
 #endif
@@ -33,10 +33,10 @@ INLINE void see(seen_t *seen, vec_t v) {
 INLINE void seen_join(seen_t *seen, seen_t later) { *seen |= later; }
 INLINE int seen_nan(const seen_t *seen) { return HAS_NANS && any_lane(seen); }
 
-/* ---- Sums. No result shows whether padding turned a sum of -0 into 0. */
+/* ---- Sums. Padding may turn a sum of -0 into 0, but the result does not depend on it. */
 #if defined(REDUCTION_mean_in_order)
 enum { PLACES = 0 };
-enum { FLAT = 256 }; /* maximum number of values of a row that holds several items */
+enum { FLAT = 256 }; /* maximum number of values in a row that joins several items */
 INLINE vec_t vec_none(void) { return vec_fill(0); }
 INLINE vec_t dequantise(int32_v v, const Rule *rule) {
     return rule->scales.scale * __builtin_convertvector(v - (int)rule->scales.bias, float_v);
@@ -47,7 +47,7 @@ INLINE void vec_load_two(vec_t *first, vec_t *second, const elem_t *x, const Rul
     *second = dequantise(odd_of(read_pairs(x)), rule);
 }
 /* The zero point is added before rounding, as in onnxruntime. The mean of no elements is the zero point. Clamping
- * before rounding changes no result, and leaves numbers small enough for an addition to round them. A NaN becomes the
+ * before rounding changes no result, and keeps numbers so small that adding a constant rounds them. A NaN becomes the
  * byte 0. */
 INLINE void vec_finish(elem_t *y, vec_t total, vec_t count, vec_t inverse, const Rule *rule) {
     (void)inverse;
@@ -81,7 +81,7 @@ INLINE void total_add(Total *total, vec_t value, places_t place, int nans) {
  * `narrow_bits` restores NaNs that the processor made quiet. */
 #else
 enum { PLACES = 1 };
-enum { FLAT = 128 }; /* measured: writing the indices of more items takes too many streams */
+enum { FLAT = 128 }; /* measured: with more items, indices go to too many memory streams */
 INLINE vec_t flipped(vec_t v, const Rule *rule) { return (vec_t)((pattern_t)v ^ repeated(rule->order.flip)); }
 #if defined(OF_INTEGERS)
 INLINE vec_t vec_none(void) { return vec_fill(LEAST); }
@@ -139,7 +139,7 @@ typedef int32_t place_t;
 #endif
 typedef lane_bits_t places_t;
 INLINE places_t places_fill(int64_t place) { return (places_t){0} + (place_t)place; }
-/* Lanes after the end of a row hold any numbers, whose sum may overflow. */
+/* Lanes past the end of a row hold arbitrary numbers, and their sums may overflow. */
 INLINE places_t places_add(places_t a, places_t b) { return (places_t)((pattern_t)a + (pattern_t)b); }
 INLINE places_t places_read(const place_t *places) { return READ(places_t, places); }
 INLINE void places_write(place_t *places, places_t v) { memcpy(places, &v, sizeof v); }

@@ -1,4 +1,4 @@
-"""Parts of a tree in scratch memory. Each bit that is set in the number of rows so far has a row of accumulators."""
+"""Parts of a tree in scratch memory. Each 1 bit of the row count so far has a row of accumulators."""
 from .element cimport Pair, acc_t, join, read, vec_t, write
 
 ctypedef fused part_t:
@@ -7,7 +7,7 @@ ctypedef fused part_t:
 
 
 cdef inline void graft(acc_t* part, Py_ssize_t pitch, Py_ssize_t parts, part_t* v) noexcept nogil:
-    """Join a part's values with the full parts before it: one for each trailing 1 bit of `parts`, `pitch` apart."""
+    """Join a part's values with the full parts before it. Each trailing 1 bit of `parts` has one, `pitch` apart."""
     cdef part_t earlier
     while parts & 1:
         read(&earlier, part)

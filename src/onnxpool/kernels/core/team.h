@@ -1,4 +1,4 @@
-/* Teams of threads: which calls get one, and how forks treat it.
+/* Teams of threads: which calls get a team, and what happens to teams at a fork.
  *
  * libgomp keeps a pool of workers for every thread that has run a parallel region. Therefore only one region runs at a
  * time, and at most MOST_POOLS threads own a pool. A pool is released before a fork, because its workers do not exist
@@ -32,12 +32,12 @@ typedef struct {
     int64_t length; /* length of the pause */
 } Ceiling;
 
-/* If other processes are busy, a worker may have to wait several milliseconds for a core, and the calling thread waits
- * for the worker: before its own work, if the worker has not yet returned to the pool, and after it. After a wait that
+/* If other processes are busy, a worker may have to wait several milliseconds for a core. The calling thread waits for
+ * the worker after its own work, and also before it if the worker has not yet returned to the pool. After a wait that
  * was longer than the work, teams therefore have at most half as many threads for a while. Then the ceiling doubles,
  * and doubles again after each RISE, until the next wait. If a wait comes during a pause or soon after it, the next
- * pause is longer, and otherwise shorter. So fewer than one in a hundred calls, 5 ms apart, have to wait, no matter
- * when workers are late. */
+ * pause is longer, and otherwise shorter. If calls are 5 ms apart, fewer than one in a hundred therefore have to wait,
+ * no matter when workers are late. */
 static int below(const Ceiling *ceiling, int threads, int64_t time) {
     int most = ceiling->threads ? ceiling->threads : threads;
     for (int64_t rise = ceiling->until; rise <= time && most < threads; rise += RISE)
@@ -181,7 +181,7 @@ static int64_t now(void) {
     return (int64_t)time.tv_sec * 1000 * MILLISECOND + time.tv_nsec;
 }
 
-/* LLVM's runtime starts when it is first asked, and then raises a floating-point exception. */
+/* The first use of LLVM's runtime starts the runtime, which raises a floating-point exception. */
 static int within_region(void) {
     float_state saved = enter_default_floats();
     int within = omp_in_parallel();
@@ -189,7 +189,7 @@ static int within_region(void) {
     return within;
 }
 
-/* The team of a call: as many threads as requested, fewer under a ceiling, or 1. Every team must be left again. */
+/* The team of a call: the requested number of threads, fewer under a ceiling, or 1. Pass each to leave_team. */
 static Team enter_team(int threads) {
     Team team = {1, 0, 0, 0};
     if (threads < 2 || orphaned || within_region() || !claim_pool())
@@ -200,7 +200,7 @@ static Team enter_team(int threads) {
         return team;
     int starts = threads > own->size;
     if (__atomic_fetch_add(&regions_running, 1, __ATOMIC_ACQUIRE) == 0 && fill_pool(threads))
-        team = (Team){threads, starts ? 0 : begun, 0, 0}; /* starting workers is not a wait for them */
+        team = (Team){threads, starts ? 0 : begun, 0, 0}; /* 0: the time to start workers is not a wait */
     else
         __atomic_fetch_sub(&regions_running, 1, __ATOMIC_RELEASE);
     return team;

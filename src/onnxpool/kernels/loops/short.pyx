@@ -1,4 +1,4 @@
-"""short: windows along rows of places that fit into at most MOST_REGISTERS registers, on AVX-512.
+"""short: windows along rows whose places fit into at most MOST_REGISTERS registers, on AVX-512.
 
 A row of places, with its padding, stays in registers while taps along the axes before the last one are reduced. Then
 each tap along the last axis is picked for all windows at once, from two registers. Nothing goes through scratch memory.
@@ -37,7 +37,7 @@ cdef enum:
 
 cdef struct Divisors:
     # The divisors of each window of a row.
-    double known                         # the factor from other axes for which they are computed
+    double known                         # the count along other axes that these divisors include
     vec_t[MOST_REGISTERS] counts, inverses
 
 cdef struct Places:
@@ -101,7 +101,7 @@ cdef void prepare(const Tile* tile, Short* s, Places* of) noexcept nogil:
             picked[i] = <uint8_t> (t * axis.dilation + min(i * axis.stride, reach))
         picks_of(&of.picks[t], picked)
     s.ahead, s.fetched = AHEAD // <Py_ssize_t> sizeof(elem_t), places * sizeof(elem_t)
-    if a >= 0 and 0 < tile.x_stride[a] < 2 * axis.size:  # without large gaps between rows, a whole plane is read
+    if a >= 0 and 0 < tile.x_stride[a] < 2 * axis.size:  # small gaps between rows: prefetch the whole plane
         s.fetched = ceil_div(tile.axis[a].size, tile.axis[a].out) * tile.x_stride[a] * <Py_ssize_t> sizeof(elem_t)
     if DIVIDES:
         count_along(tile, of, s.windows)
@@ -109,7 +109,7 @@ cdef void prepare(const Tile* tile, Short* s, Places* of) noexcept nogil:
 
 cdef inline void load_place(vec_t* v, const Rule* rule, const within_t* within, const elem_t* x, Py_ssize_t line,
                             Py_ssize_t lines, int registers, bint deep) noexcept nogil:
-    """Load the row at a place of the row axis, with all lines of that place reduced to one."""
+    """Load the row at one place of the row axis, and reduce all lines at that place to one."""
     cdef Py_ssize_t i
     cdef int k
     for k in range(registers):
