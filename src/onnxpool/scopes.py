@@ -1,4 +1,4 @@
-"""Context managers that can be entered repeatedly: values that hold within a block, in its own thread or task."""
+"""Reentrant context managers, which set a value within a block, only for the block's own thread or task."""
 
 from contextlib import ContextDecorator
 from contextvars import ContextVar
@@ -9,7 +9,7 @@ R = TypeVar("R")
 
 
 class Stack(Generic[T]):
-    """The values that the blocks around a call set, from the outermost to the innermost, each with its owner."""
+    """The values set by the enclosing blocks, from the outermost to the innermost, each with its owner."""
 
     def __init__(self, name: str) -> None:
         self.entries: ContextVar[tuple[tuple[object, T], ...]] = ContextVar(name, default=())

@@ -218,7 +218,7 @@ def add_bench(bench: Parser) -> None:
                        help="tune the plan of each node, time it again, and write the wisdom to FILE, as JSON")
 
 
-RESULT_DTYPE = "result_dtype"  # the argument `dtype` of means: here, --dtype is the dtype of X
+RESULT_DTYPE = "result_dtype"  # here, the argument `dtype` of means; the option --dtype is the dtype of X
 METAVARS = {"ints": "N,N,...", "int": "N", "float": "NUMBER", "string": "NAME", "flag": "0|1", "axes": "N,N,...",
             "opset": "N", RESULT_DTYPE: "DTYPE"}
 OF_CALLS = {"axes": "the axes to pool (default: the spatial axes)", "channels_last": "X is (N, *spatial, C)",

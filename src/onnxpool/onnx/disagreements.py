@@ -6,7 +6,8 @@ onnxruntime-web, follow from runs of the conformance suite: `tools/derive_disagr
 disagreements.json, as conjunctions of `CONDITIONS`. Other rows describe onnx 1.23.2, onnxruntime 1.32.0 and OpenVINO
 2026.4.1 on a CPU. `tools/sweep_disagreements.py` tests them with random nodes, and finds missing and needless warnings.
 
-If a runtime has a rule of its own, such as its pads for SAME_*, a row applies that rule and compares it with ours.
+If a runtime has a rule of its own, such as its pads for SAME_*, a row applies that rule, and compares
+the outcome with onnxpool's.
 """
 
 import itertools
@@ -98,13 +99,13 @@ def ort_moves(case: Case) -> bool:
 
 
 def ort_plain(case: Case) -> bool:
-    """Whether onnxruntime runs its float32 loops for a maximum without Indices, storage_order and dilations."""
+    """Whether onnxruntime uses its loops for float32 maxima without Indices, storage_order and dilations."""
     return (not case.has("storage_order") and not case.operator.return_indices and case.dtype in ORT_FLOATS
             and all(axis.dilation == 1 for axis in case.axes))
 
 
 def ort_block() -> int:
-    """The channels of onnxruntime's blocks: as many float32 numbers as this processor's largest register holds."""
+    """The number of channels in onnxruntime's blocks, whose float32 elements fill this processor's largest register."""
     return 16 if "x86_v4" in available() else 8
 
 
@@ -115,7 +116,7 @@ def ort_blocked(case: Case) -> bool:
 
 
 def ort_vectors(case: Case) -> bool:
-    """Whether these loops work on vectors: they first reduce the rows of a window, and then along its last axis."""
+    """Whether these loops use vectors. If so, they reduce the rows of a window first, and then the last axis."""
     whole = bool(case.axes) and all(axis.kernel == axis.size and axis.stride == 1 and axis.pads == (0, 0)
                                     for axis in case.axes)
     return not whole and case.rank in (2, 3) and all(axis.kernel <= ORT_LARGEST_KERNEL for axis in case.axes) and all(
@@ -126,12 +127,12 @@ def ort_starts_finite(case: Case) -> bool:
     """Whether onnxruntime's maximum starts with the lowest finite number, and keeps it as long as nothing is larger."""
     if case.name in GLOBAL_MAXIMUM:
         return True
-    inside = all((axis.begin, axis.end) == (0, axis.out) for axis in case.axes[-1:])  # padding is this number, too
-    return ort_plain(case) and not (case.rank == 2 and ort_vectors(case) and inside)  # there, it starts with an element
+    inside = all((axis.begin, axis.end) == (0, axis.out) for axis in case.axes[-1:])  # padding is that number, too
+    return ort_plain(case) and not (case.rank == 2 and ort_vectors(case) and inside)  # vectors start with an element
 
 
 def ort_drops_nan(case: Case) -> bool:
-    """Whether onnxruntime loses a NaN: vector code keeps a NaN only in last place, scalar code only in first."""
+    """Whether onnxruntime loses a NaN: vector code keeps NaN only as the last element, scalar code as the first."""
     if case.most > 1:
         return case.dtype not in BYTES
     if not case.most or ort_blocked(case):
@@ -142,8 +143,8 @@ def ort_drops_nan(case: Case) -> bool:
 
 
 def ort_drops_alone(axis: Axis, finite: bool) -> bool:
-    """Whether a NaN that is the only element is lost along the last axis: before padding, or beyond whole vectors."""
-    beyond = axis.size - axis.size % ORT_VECTOR if finite else axis.size  # where numbers start with a finite one
+    """Whether a window with one element along the last axis loses a NaN: before padding, or beyond whole vectors."""
+    beyond = axis.size - axis.size % ORT_VECTOR if finite else axis.size  # there, maxima start with a finite number
     windows = ((index * axis.stride - axis.pads[0] + axis.span - 1, axis.window(index))
                for index in range(min(axis.out, MOST_WINDOWS)))
     return any(window.taps and (window.first >= beyond or window.first < last) for last, window in windows)
@@ -200,13 +201,13 @@ def openvino_stays_first(case: Case) -> bool:
 
 
 def shrinks_regions(case: Case) -> bool:
-    """Whether a region may have no samples, because its size sets their number and is not at least 1."""
+    """Whether a region may have no samples, because its size determines the number of samples, and may be below 1."""
     whole = case.operator.attributes.get("coordinate_transformation_mode") == "output_half_pixel" or case.version < 16
     return not case.has("sampling_ratio") and not whole
 
 
 def openvino_shrinks_regions(case: Case) -> bool:
-    """Whether a region may have no samples in OpenVINO, which takes one if sampling_ratio is omitted."""
+    """Whether a region may have no samples in OpenVINO, which takes one sample if sampling_ratio is omitted."""
     return shrinks_regions(case) and "sampling_ratio" in case.operator.attributes
 
 
@@ -224,11 +225,11 @@ def in_bfloat16(value: float) -> float:
 
 
 def reference_stalls(case: Case) -> bool:
-    """Whether the reference is off by more than 10 % for ones, because it adds in bfloat16."""
+    """Whether the reference's result for an input of ones is off by more than 10 %, because it adds in bfloat16."""
     count = LARGEST_BFLOAT16_COUNT
     if case.dtype != "bfloat16" or case.most <= count:
         return False
-    if case.name in NORM:  # a mean times the taps
+    if case.name in NORM:  # the reference multiplies a mean by the number of taps
         ours, theirs = case.most ** (1 / case.p), (case.taps * in_bfloat16(count / case.taps)) ** (1 / case.p)
     else:
         divisor = case.taps if case.has("count_include_pad") else case.most
@@ -335,7 +336,7 @@ def reference_counts_pads(case: Case) -> bool:
 
 
 def reference_loses_pads(case: Case) -> bool:
-    """Whether the reference's implementation for unit strides, which expects other orders of pads, is wrong."""
+    """Whether the reference errs in its implementation for unit strides, which expects pads in another order."""
     if case.rank != 2:  # it does not pad, but counts the pads at the beginning in the size of the output
         theirs = [Axis(axis.size, axis.size + axis.pads[0] - axis.kernel + 1, axis.kernel, 1, 1, (0, axis.pads[0]))
                   for axis in case.axes]
@@ -353,7 +354,7 @@ def reference_pads_lower(case: Case) -> bool:
 
 
 def reference_axis(axis: Axis, mode: str) -> tuple[int, Axis]:
-    """The windows of a mean or norm that the reference computes, and their number; it returns 0 for the others."""
+    """The windows that the reference computes for a mean or norm, and their number. All other results are 0."""
     cut, out = 0, axis.out
     if mode == "NOTSET":  # half of the overhang becomes padding before the input, and the input's end is cut off
         extra = max(0, overhang(axis))
@@ -397,25 +398,25 @@ def reference_moves_windows(axis: Axis, count: int, other: Axis, norm: bool) -> 
 
 
 def merges(case: Case) -> bool:
-    """Whether an optimiser that does not look at padding merges the Pad before a pool into its pads."""
+    """Whether an optimiser that does not look at padding merges the Pad before a pool into the pool's pads."""
     return len(case.around.zeros) == 2 * len(case.operator.attributes["kernel_shape"])
 
 
 def merges_average(case: Case) -> bool:
-    """Whether an optimiser that looks at padding merges the Pad before a mean into its pads, which count then."""
+    """Whether an optimiser that looks at padding merges the Pad before a mean into pads that count."""
     own = any(case.operator.attributes.get("pads", ()))
     return merges(case) and case.mode == "NOTSET" and (case.has("count_include_pad") or not own)
 
 
 def ort_merges(case: Case) -> bool:
-    """Whether onnxruntime merges the Pad before a pool into its pads, which it does for a mean if pads count."""
+    """Whether onnxruntime merges the Pad before a pool into the pool's pads. For a mean, it does so if pads count."""
     if case.name in AVERAGE:
         return merges_average(case)
     return merges(case) and case.mode == "NOTSET" and not case.operator.return_indices
 
 
 def ort_merged_pads(case: Case) -> tuple[int, ...]:
-    """The pads of the pool and of the Pad before it, added."""
+    """The sums of the pool's pads and the pads of the Pad before the pool."""
     zeros = case.around.zeros
     own = case.operator.attributes.get("pads", (0,) * len(zeros))
     return tuple(pad + more for pad, more in zip(own, zeros, strict=True))
@@ -429,7 +430,7 @@ def ort_refuses_merged(case: Case) -> bool:
 
 
 def ort_merged_axes(case: Case) -> list[tuple[Axis, Axis]]:
-    """The windows of each axis, with the node's pads and with onnxruntime's merged pads; empty if it merges none."""
+    """The windows of each axis, with the node's pads and with onnxruntime's merged pads; empty without merging."""
     return merged_axes(case) if ort_merges(case) and not ort_refuses_merged(case) else []
 
 
@@ -476,7 +477,7 @@ def ort_drops_merged(case: Case) -> bool:
 
 
 def ort_forgets_zeros(case: Case) -> bool:
-    """Whether a window has a zero of the Pad before it, which becomes padding by merging, and other elements."""
+    """Whether a window has other elements and a zero of the Pad before the pool, which merging turns into padding."""
     def reads_zero(ours: Axis, theirs: Axis) -> bool:
         return any(ours.window(i).taps != theirs.window(i).taps for i in range(min(ours.out, MOST_WINDOWS)))
 
@@ -493,7 +494,7 @@ def ort_fuses(case: Case) -> bool:
 
 
 def openvino_pools_quantised(case: Case) -> bool:
-    """Whether OpenVINO pools 8-bit elements with a non-zero zero point, and windows in padding that counts."""
+    """Whether OpenVINO pools 8-bit elements with a non-zero zero point, and windows reach into padding that counts."""
     before = case.around.before
     if before is None or before.zero_point == 0 or not (before.paired or case.around.after is not None):
         return False
@@ -844,7 +845,7 @@ class Filter(NamedTuple):
     Attributes
     ----------
     values : bool
-        Whether rows that only unusual values reveal are selected too.
+        Whether to select also the rows that only unusual values reveal.
     runtimes : mapping of str to tuple of int, optional
         The runtimes, as named in the rows, each with its release, or an empty tuple for any release. None means
         onnxruntime, OpenVINO and onnx.

@@ -1,9 +1,9 @@
 """
 ``onnxpool fix``: rewrites pooling nodes so that runtimes agree about them.
 
-The table of disagreements says what is wrong with a node, and `RULES` how to rewrite it. A rule may be
-used only if it keeps every window: the same elements, and for means the same divisors. Of the ways that it offers, the
-one that leaves the fewest disagreements wins.
+The table of disagreements says what is wrong with a node, and `RULES` say how to rewrite it. A rewritten node must keep
+every window: the same elements, and for means the same divisors. Of all rewritten nodes that rules offer, the one with
+the fewest disagreements wins.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -45,12 +45,12 @@ from .surroundings import PAD_BY_INPUTS
 from .survey import FAMILY, Site, survey, without_weights
 
 MARK = "onnxpool fix: "  # begins the doc_string that tells nodes apart while shapes are inferred
-PADS, PAD_OF_BFLOAT16 = 2, 13  # the first opsets whose Pad has pads and a value, and takes bfloat16
+PADS, PAD_OF_BFLOAT16 = 2, 13  # the first opset whose Pad has pads and a value, and the first for bfloat16
 CONSTANT_OF_BYTES = 9  # the first opset whose Constant can be of any dtype
-MOST_COMPARED = 2**16  # windows of an axis that reach into padding, which are compared one by one
+MOST_COMPARED = 2**16  # maximum number of windows of an axis that reach into padding: each is compared
 DECLARED = ("the model declares the sizes that onnx's shape inference predicts, not the sizes that runtimes compute; "
             "remove its value_info and the sizes of its outputs first")
-LARGEST_PAD = 2**16  # elements along an axis that a Pad may add: it takes memory, unlike the pads of a pool
+LARGEST_PAD = 2**16  # elements that a Pad may add along an axis: unlike a pool's pads, they take memory
 MEANS, MAXIMA = AVERAGE + QLINEAR, MAXIMUM + NHWC
 
 # Disagreements that the table does not list, because they concern no single runtime.
@@ -74,7 +74,7 @@ class State(NamedTuple):
     case: Case
     opset: int  # opset of the default domain
     names: Collection[str]  # names that the model uses
-    constant: Callable[[str], Array | None]  # the value of an input of the node, by its name in the operator
+    constant: Callable[[str], Array | None]  # the value of an input, by the operator's name for it
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class State(NamedTuple):
 
     def pooled(self, attributes: Mapping[str, Any], shape: tuple[int | str, ...] | None = None,
                operator: str = "") -> "State":
-        """The node with other attributes, perhaps on an input of another shape, or of another operator."""
+        """The node with other attributes, and perhaps with another input shape or another operator."""
         old, shape = self.case, shape or self.case.shape
         made = by_name(operator or old.name, old.operator.opset, dict(attributes),
                        return_indices=old.operator.return_indices)
@@ -121,7 +121,7 @@ class State(NamedTuple):
 
 
 def closed(shape: Sequence[int | str]) -> tuple[int, ...]:
-    """A shape with 1 for unknown sizes, which only batch and channels have. No window depends on them."""
+    """A shape with 1 for unknown sizes. Only batch and channels may be unknown, and no window depends on them."""
     return tuple(size if isinstance(size, int) else 1 for size in shape)
 
 
@@ -149,7 +149,7 @@ def tail(axis: Axis) -> int:
 
 
 def check_kept(old: State, new: State, heads: Sequence[int]) -> None:
-    """Refuse other windows. `heads` is the number of elements that a Pad adds before the input along each axis."""
+    """Refuse a node with other windows. `heads`: how many elements a Pad adds before the input along each axis."""
     means = old.case.name in MEANS
     for ours, theirs, head in zip(old.case.axes, new.case.axes, heads, strict=True):
         if ours.out != theirs.out or ours.pads[0] != theirs.pads[0] + head:
@@ -167,7 +167,7 @@ def check_kept(old: State, new: State, heads: Sequence[int]) -> None:
 
 
 def explicit(state: State) -> Iterator[State]:
-    """auto_pad and ceil_mode as pads."""
+    """The node with pads instead of auto_pad and ceil_mode."""
     case = state.case
     if not case.axes or (case.mode in ("NOTSET", "") and not case.ceil):
         return
@@ -179,7 +179,7 @@ def explicit(state: State) -> Iterator[State]:
 
 
 def padded(state: State) -> Iterator[State]:
-    """Pads as a Pad: of zeros where means count them, and for norms; of the lowest value for maxima."""
+    """The node with a Pad instead of pads: zeros for norms and means that count pads, the lowest value for maxima."""
     case = state.case
     ends = [tail(axis) for axis in case.axes]
     if not any(ends) and not case.padded:
@@ -240,7 +240,7 @@ def numpy_dtype(name: str | None) -> Any:
 
 
 def pad_nodes(state: State, heads: Sequence[int], ends: Sequence[int], value: Array) -> list[onnx.NodeProto]:
-    """A Pad of the input, after its constants."""
+    """The nodes that pad the input: constants, and a Pad that uses them."""
     case = state.case
     assert case.shape is not None
     sides = [0] * (2 * len(case.shape))
@@ -259,7 +259,7 @@ def pad_nodes(state: State, heads: Sequence[int], ends: Sequence[int], value: Ar
 
 
 def windowed(state: State) -> Iterator[State]:
-    """GlobalLpPool as LpPool with a window of all elements."""
+    """LpPool with a window of all elements, instead of GlobalLpPool."""
     case = state.case
     sizes = case.shape[2:] if case.shape else ()
     if not sizes or not all(isinstance(size, int) for size in sizes):
@@ -268,7 +268,7 @@ def windowed(state: State) -> Iterator[State]:
 
 
 def zero_points(state: State) -> Iterator[State]:
-    """Zero points that are left out, as constants of 0."""
+    """The node with constants of 0 for omitted zero points."""
     inputs = [*state.node.input, "", ""][:5]
     made = []
     for place, suffix in ((2, "x_zero_point"), (4, "y_zero_point")):
@@ -289,9 +289,9 @@ class Rule(NamedTuple):
     """
     A way to rewrite nodes of some operators.
 
-    `ways` yields the rewritten nodes, none if it does not apply, or raises `UnfitError` with the reason why it cannot
-    be used although it applies. A rule that `admits` lets runtimes run nodes that they refuse, and is used only where
-    they compute the same values.
+    `ways` yields rewritten nodes, or none if the rule does not apply. If the rule applies but cannot be used, it raises
+    `UnfitError` with the reason. A rule that `admits` lets runtimes run nodes that they refuse, and is used only if the
+    runtimes then compute the same values as onnxpool.
     """
 
     operators: tuple[str, ...]
@@ -345,7 +345,7 @@ class Fixed(NamedTuple):
     nodes : list of NodeFix
         Pooling nodes with changes, or with disagreements that remain.
     opset : tuple of int, optional
-        Opsets of the default domain before and after. None if it stays.
+        Opsets of the default domain before and after. None if the opset stays the same.
     """
 
     data: bytes
@@ -370,7 +370,7 @@ class Target(NamedTuple):
         return rows
 
     def cost(self, case: Case) -> tuple[int, int]:
-        """The number of disagreements: with all releases of runtimes, and with old releases."""
+        """The number of disagreements with all releases of a runtime, and the number with old releases only."""
         rows = self.rows(case)
         return sum(not row.before for row in rows), sum(bool(row.before) for row in rows)
 
@@ -382,7 +382,7 @@ class Target(NamedTuple):
         return any(row.runtime in settled for row in left)
 
     def improved(self, state: State) -> tuple[State, list[str]]:
-        """The node rewritten as long as that helps, and why it cannot be rewritten further."""
+        """The node, rewritten until nothing improves, and the reasons why it cannot be rewritten further."""
         while True:
             ways: list[State] = []
             reasons: list[str] = []
@@ -393,7 +393,7 @@ class Target(NamedTuple):
                     except UnfitError as error:
                         reasons.append(str(error))
                     except (PoolError, PoolTypeError):
-                        continue  # such a node would be refused
+                        continue  # onnxpool would refuse such a node
             known = {row.name for row in self.rows(state.case) if not row.before}
             ways = [way for way in ways if self.cost(way.case) < self.cost(state.case)
                     and known.issuperset(row.name for row in self.rows(way.case) if not row.before)]
@@ -457,7 +457,7 @@ def find(model: onnx.ModelProto, path: str | Path) -> list[Found]:
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """An attribute's value in another type, if that can represent it: the type of p depends on the version."""
+    """An attribute's value in another type, if it can represent the value. The type of p depends on the version."""
     if kind == onnx.AttributeProto.FLOAT and isinstance(value, int):
         return float(value)
     if kind == onnx.AttributeProto.INT and isinstance(value, float) and value.is_integer():
@@ -546,7 +546,7 @@ def described(node: onnx.NodeProto) -> str:
 
 
 def opsets_for(model: onnx.ModelProto) -> list[int]:
-    """Other opsets, one for each combination of pooling-node versions, that keep the versions of all other nodes."""
+    """Opsets that change only versions of pooling nodes: one opset for each combination of such versions."""
     own = {entry.version for entry in model.opset_import if entry.domain in ("", LONG_NAME)}
     if len(own) != 1 or model.functions:
         return []
@@ -569,7 +569,7 @@ def opsets_for(model: onnx.ModelProto) -> list[int]:
 
 def fix_model(path: str | Path, wanted: Filter = Filter()) -> Fixed:  # noqa: B008  # an immutable value
     """
-    Rewrite pooling nodes of a model about which runtimes disagree. No file is written.
+    Rewrite the pooling nodes in a model if runtimes disagree about them. No file is written.
 
     Parameters
     ----------
@@ -626,7 +626,7 @@ def edits_of(model: onnx.ModelProto, found: Sequence[Found], results: Sequence[R
 
 
 def edited(path: str | Path, content: bytes, edits: Mapping[Place, Edit]) -> bytes:
-    """The content of a file with other messages."""
+    """The content of a file, with some messages replaced."""
     for place, (old, _) in edits.items():
         stored = part(memoryview(content), place)
         if stored is None or type(old).FromString(stored.tobytes()).SerializeToString() != old.SerializeToString():
@@ -663,14 +663,14 @@ def binary_content(path: str | Path, model: onnx.ModelProto) -> bytes:
 
 def best_results(model: onnx.ModelProto, found: Sequence[Found], target: Target,
                  opsets: Sequence[int]) -> tuple[list[Result], int | None]:
-    """What becomes of each node, and the new opset, if one of these opsets leaves fewer disagreements."""
+    """The result for each node, and the new opset if one of these opsets leaves fewer disagreements."""
     names = {str(text) for text in texts_of(model)}
     plain = best = [fixed_node(each, names, target, None) for each in found]
     moved = None
     for opset in opsets if remaining(best) else ():
         try:
             other = [fixed_node(each, names, target, opset) for each in found]
-        except (PoolError, PoolTypeError):  # a node has no such version, or another meaning there
+        except (PoolError, PoolTypeError):  # at this opset, a node does not exist or has another meaning
             continue
         if remaining(other) < remaining(best):
             best, moved = other, opset

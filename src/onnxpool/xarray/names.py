@@ -1,4 +1,4 @@
-"""Calls with named dimensions: attributes by dimension, and the operator along the axes of one variable."""
+"""Calls with named dimensions: attribute values for each dimension, and the operator for one variable's axes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CoordFunc = Function | Mapping[Any, Function]
 
 PLACES = ("auto_pad", "ceil_mode", "keepdims")  # attributes that decide the shape of a result, for all dimensions
 FLAGS = ("skipna", "keepdims", "return_indices")
-Values = Mapping[Any, tuple[int, ...]]  # for each dimension a value, or two for its sides
+Values = Mapping[Any, tuple[int, ...]]  # each dimension's value, or the two values for its sides
 
 
 class LabelledCall(NamedTuple):
@@ -127,7 +127,7 @@ def values_of(where: Place, value: Any, sides: int, minimum: int) -> tuple[int, 
 
 
 def is_lazy(data: Any) -> bool:
-    """Whether data is a dask array. Looking for one does not import dask."""
+    """Whether data is a dask array. The check does not import dask."""
     dask = sys.modules.get("dask.array")
     return dask is not None and isinstance(data, dask.Array)
 
@@ -152,7 +152,7 @@ def check_data(label: str, data: Any) -> None:
 
 @contextmanager
 def about(owner: str, dims: Sequence[Hashable], way: str = "") -> Iterator[None]:
-    """Add to errors the names of the variable and the axis, and a way out if they concern the type of data."""
+    """Add the names of the variable and the axis to errors, and a way out to errors about the type of data."""
     try:
         yield
     except (PoolError, PoolTypeError) as error:
