@@ -1,4 +1,4 @@
-"""Figures of matplotlib, as SVG for light and dark pages: a style sheet that replaces colours on a dark page."""
+"""Adapt matplotlib's SVG figures to light and dark pages: a style sheet replaces their colours on dark pages."""
 
 from onnxpool.pictures import COLOURS
 
@@ -10,7 +10,7 @@ DARK = {
 
 
 def adapted(svg: str) -> str:
-    """The source of a figure, with its colours on a dark page."""
+    """The SVG source of a figure, with the style sheet for dark pages."""
     rules = [f'[style*="{kind}: {light}"]{{{kind}:{dark} !important}}' for kind in ("fill", "stroke")
              for light, dark in DARK.items() if f"{kind}: {light}" in svg]
     head, end, rest = svg.partition("</style>")

@@ -8,9 +8,9 @@ RUNTIME is a runtime's name in the table, such as tract. The cases of --kernels 
 runs. The cases of --wide lead to rows about its behaviour: the fewest and shortest conjunctions of CONDITIONS that hold
 for every failure and for no case that passes. The script writes the rows to onnxpool/onnx/disagreements.json.
 
---check instead prints the misses and false alarms of rows on these results, which should come from another seed. With
-results of --random, whose cases avoid questions about which runtimes disagree, a failure without a row is a false alarm
-of the suite.
+--check instead prints the misses and false alarms of rows on these results, which should come from another seed. The
+cases of --random avoid everything that runtimes are known to disagree about, so a failure without a row is then a false
+alarm of the suite.
 """
 
 import argparse
@@ -127,7 +127,7 @@ def literals(cases: Sequence[Case], related: Mapping[str, Disagreement]) -> dict
 def conjunctions(cases: Sequence[Case], failed: int, passed: int,
                  related: Mapping[str, Disagreement], chance: float) -> Iterator[tuple[list[str], int]]:
     """
-    Conjunctions, each of which explains most of the remaining failures and holds for no case that passes (greedy).
+    Conjunctions, found greedily: each explains most of the remaining failures, and holds for no case that passes.
 
     An empty conjunction means that all cases fail, except for a fraction that passes by chance.
     """

@@ -64,7 +64,7 @@ def drawn(operator: str, attributes: dict[str, Any], shape: tuple[int, ...]) -> 
 
 
 def places() -> str:
-    """Where max_unpool puts the maxima of the page about Indices."""
+    """Where max_unpool puts the maxima in the example on the page about Indices."""
     x = np.array([[[[3, 1, 4, 1], [5, 9, 2, 6]]]], np.float32)
     y, indices = onnxpool.max_pool(x, 2, strides=2, return_indices=True)
     return str(onnxpool.MaxUnpool(kernel_shape=2, strides=2).plan(y.shape, y.dtype).explain(indices).svg())

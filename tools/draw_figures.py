@@ -5,8 +5,8 @@ Draw the figures of docs/performance.md and README.md from measured data: docs/i
 
 The data are the rows of benchmarks/results/zen5.md, which `benchmarks.race` writes, and
 benchmarks/results/figures.json, which `python -m benchmarks.compare.figures` writes. Each figure contains a digest of
-its data, and --check only reports figures of other data. Figures have colours for light and dark pages, and are narrow,
-so that a phone shows readable letters. The script needs matplotlib.
+its data. --check writes nothing, but reports figures whose data have changed. Figures have colours for light and dark
+pages, and are narrow, so that their text is readable on a phone. The script needs matplotlib.
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Row(NamedTuple):
 
 
 def race() -> list[Row]:
-    """All rows about the zoo of layers that have a peer."""
+    """All rows that have a peer, about layers of the zoo."""
     return [Row(row.workload, row.dtype, row.channels, row.threads, row.ours, row.fastest, row.times[COPY])
             for row in pages.rows(RACE) if row.workload in ZOO and row.fastest is not None and row.start == "numpy"]
 

@@ -42,7 +42,7 @@ def uneven(case: Case) -> bool:
 
 
 def padded_first(name: str, runtime: str, condition: Callable[[Case], bool], text: str) -> tuple[Disagreement, ...]:
-    """Rows about pads that can only be added to the input: the value to pad with, or why the mean then differs."""
+    """Rows for pads that the input must get first: the value to pad with, or why the mean of a padded input differs."""
     return (
         Disagreement(f"{name}-maximum", runtime, MAXIMUM, condition, f"{text}; pad the input with -inf first"),
         Disagreement(f"{name}-counted", runtime, AVERAGE, lambda case: condition(case) and counts(case),
@@ -128,7 +128,7 @@ def written(value: object, *outer: object) -> str:
 
 
 def text() -> str:
-    """The file: JSON, which a page that is opened from a disk can load only as a script."""
+    """The file: JSON within a script, because a page that is opened from a disk cannot load plain JSON."""
     return f"// Written by tools/{Path(__file__).name}.\n\nconst FACTS = {written(facts())};\n"
 
 

@@ -1,6 +1,6 @@
 """
-Print the public functions and classes of operators, `operators/__init__.py`, or the functions on other arrays,
-`dask/__init__.py` or `xarray/__init__.py`, for the build:
+Print a module for the build: `operators/__init__.py`, which has the public functions and classes of operators, or
+`dask/__init__.py` or `xarray/__init__.py`, which have the functions on other arrays.
 
     python tools/generate_api.py operators|dask|xarray
 """
@@ -54,7 +54,7 @@ def indented(text: str) -> str:
 
 
 def alias(name: str) -> str:
-    """The name of the type of an attribute with a fixed set of strings."""
+    """The name of an attribute's type, if only some strings are valid."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 

@@ -75,8 +75,8 @@ def stages(objects: Path, begin: float, end: float) -> dict[str, float]:
     Returns
     -------
     dict
-        Seconds until the build is configured, of all steps of each kind, which run in parallel, and after the last
-        step.
+        Seconds until the build is configured, then the sum over the steps of each kind, which run in parallel, and the
+        seconds after the last step.
     """
     configured = (objects / "build.ninja").stat().st_mtime
     seconds = {"build tools, configure": configured - begin, "Cython": 0.0, "C": 0.0, "link": 0.0}

@@ -47,9 +47,9 @@ DOUBTFUL, CONFIRMED = 1.1, 4  # larger regrets may be noise, so they are measure
 QUICK, SMALL = 12, 1 << 20  # number of pools in a quick run, and maximum taps of each
 FILES = {solver.name: solver.file for solver in solvers.SOLVERS
          if solver.file in prices(layout.REGISTER, solver.whole)}
-# Parameters of a fit: steps and their rate; the weight of errors, and the error above which they count less; the
-# greatest regret that counts, and how close costs are if the choice is uncertain, all as logarithms; the pull towards
-# old costs.
+# Parameters of a fit: the number of steps, and their rate; the weight of errors; as logarithms, the error above which
+# errors count less, the greatest regret that counts, and the difference of costs below which a choice is uncertain; and
+# the pull towards old costs.
 TURNS, RATE, ERRORS, MOST_ERROR, MOST_LOST, UNCERTAIN, KEPT = 1500, 0.01, 0.3, 0.3, 1.5, 0.07, 1e-5
 COUNTED = (1.03, 1.1, 1.3)  # regrets above these are counted
 
@@ -78,7 +78,7 @@ class Case(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A forced route, and the seconds of a call."""
+    """A forced route, and its time per call in seconds."""
 
     planar: bool  # whether strided channels are made adjacent
     solver: str
@@ -307,7 +307,7 @@ def fit(field: Sequence[Timed]) -> dict[str, dict[str, float]]:
 
 
 def register_of(field: Sequence[Timed]) -> int:
-    """The register width in bytes of these timings."""
+    """The register width, in bytes, for which these timings were taken."""
     registers = {timed.register for timed in field}
     if len(registers) != 1:
         raise SystemExit(f"The times are for registers of {sorted(registers)} bytes; each width has its own costs")

@@ -408,7 +408,7 @@ class Finding(NamedTuple):
 
 
 class Tally:
-    """The findings: for each row, the number of nodes to which it applied, also without other rows; and the errors."""
+    """The findings: misses, false alarms, and for each row the number of nodes to which it, or it alone, applied."""
 
     def __init__(self) -> None:
         self.nodes: Counter[str] = Counter()
@@ -453,7 +453,7 @@ def prepared(peer: str, example: Example) -> tuple[Run | None, str]:
 
 def differs_for(run: Run | None, draft: Draft, kind: str, rng: random.Random,
                 expected: bool) -> tuple[bool | None, Example]:
-    """Whether a peer differs for inputs of a kind, and the last inputs. Expected differences get more inputs."""
+    """Whether a peer differs for inputs of a kind, and the last inputs. It is tried more often if it should differ."""
     example = draft.example(rng, kind)
     if run is None:
         return True, example
@@ -471,7 +471,7 @@ def differs_for(run: Run | None, draft: Draft, kind: str, rng: random.Random,
 
 def sweep(rows: Iterable[Disagreement], peers: Iterable[str], nodes: int, seed: int,
           progress: Callable[[str], None] = lambda line: None) -> Tally:
-    """Generate nodes, equally many for each row and for no particular row, and run them on the peers."""
+    """Generate the same number of nodes for each row, and as many arbitrary nodes. Run all of them on the peers."""
     rows, peers, tally = list(rows), list(peers), Tally()
     share = max(1, nodes // (len(rows) + 1))
     anything = Disagreement("(any node)", "", EVERY, lambda case: True, "")

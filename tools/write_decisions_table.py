@@ -3,7 +3,7 @@ Write the table of docs/reference/decision_cases.md: which runtimes pass the cas
 
     python tools/write_decisions_table.py
 
-Each installed runtime runs each case. If its result differs, the cell names the rows of the table of disagreements that
+Each installed runtime runs each case. If its result differs, the cell names the rows of the disagreement table that
 explain why. Install the versions in tests/onnx/versions.txt.
 """
 
@@ -38,7 +38,7 @@ def example(case: Case) -> Example:
 
 def passes(case: Case, runtime: str) -> bool | None:
     """Whether an installed runtime returns the library's results; None if shape inference has no answer."""
-    with warnings.catch_warnings(action="ignore"):  # of the reference, about empty arrays
+    with warnings.catch_warnings(action="ignore"):  # the reference warns about empty arrays
         try:
             run = PEERS[runtime](example(case))
         except Exception:  # each runtime raises exceptions of its own for a node that it cannot run
@@ -47,13 +47,13 @@ def passes(case: Case, runtime: str) -> bool | None:
 
 
 def unusual(case: Case) -> set[str]:
-    """The kinds of unusual values in a case: an infinite norm takes powers beyond the range of floats."""
+    """The kinds of unusual values in a case: NaNs, and the powers of an infinite norm, which overflow."""
     kinds = {"NaN"} if any(np.isnan(value).any() for value in case.inputs if value is not None) else set()
     return kinds | ({"range"} if case.attributes.get("p") == np.inf else set())
 
 
 def rows_of(case: Case, runtime: str) -> list[str]:
-    """The names of the rows that say that a runtime differs."""
+    """The names of the disagreement rows that explain a runtime's result."""
     found = disagreements(example(case).case, Filter(values=True, runtimes={runtime: release(runtime)}))
     return [row.name for row in found if not row.values or row.values in unusual(case)]
 
