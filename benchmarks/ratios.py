@@ -1,7 +1,7 @@
 """Ratios of times, which say more than times.
 
-They compare a call with a copy, a large window with a small one, two threads with one, and unusual elements with
-Less is better, as asv expects.
+They compare a call with a copy, a large window with a small one, two threads with one, and unusual elements with usual
+ones. Less is better, as asv expects.
 """
 
 import math

@@ -74,7 +74,7 @@ def shown(*cells: object) -> None:
 
 
 def called(way: Callable[[], Any]) -> Any:
-    """The result of a way."""
+    """The result of calling a way."""
     return way()
 
 

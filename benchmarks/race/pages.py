@@ -1,4 +1,4 @@
-"""The pages that `report` writes, read again."""
+"""Reads the pages that `report` writes."""
 
 import re
 from pathlib import Path

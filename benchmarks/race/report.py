@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
     @property
     def best(self) -> dict[str, float]:
-        """The best time of each."""
+        """The best time of each library."""
         return {name: min(rounds) for name, rounds in self.times.items()}
 
     @property

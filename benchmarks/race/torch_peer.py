@@ -23,7 +23,7 @@ def array(t: Any, like: np.ndarray, layout: str) -> np.ndarray:
 
 
 def whole(problem: Problem, t: Any) -> Callable[[], Any] | None:
-    """A function that reduces all of each image and channel."""
+    """A function that reduces each channel of each image to one value."""
     import torch
     axes = tuple(range(2, t.ndim))
     return {

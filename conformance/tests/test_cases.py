@@ -93,7 +93,7 @@ def test_decisions_exist():
 
 @pytest.mark.parametrize("part", range(4))
 def test_every_case_can_be_shown(part):
-    """The explanation has the reason, and the first result of a pool follows from its formula."""
+    """The explanation of a case states its reason, and the first result of a pool follows from the formula shown."""
     for case in CASES[part::4]:
         text = "\n".join(show(case))
         assert case.decided.reason in text

@@ -36,7 +36,8 @@ def test_bytes_never_change():
 
 
 def test_models(folder):
-    """Models with results pass onnx's full check. Arrays in both formats are equal, and as the model declares them."""
+    """Models with results pass onnx's full check. Arrays in both formats are equal, and match the model's
+    declarations."""
     for stored in load(folder):
         model = onnx.load(stored.model)
         assert model.ir_version == stored.entry["ir_version"]
@@ -60,7 +61,7 @@ def test_versions_are_the_oldest(folder):
 
 
 def test_what_is_read_is_what_was_written(folder):
-    """Reading gives the inputs and the expected results."""
+    """Reading an export gives the inputs and the expected results that were written."""
     for stored in load(folder):
         case = table()[stored.name]
         given = [x for x in case.inputs if x is not None]
@@ -72,7 +73,7 @@ def test_what_is_read_is_what_was_written(folder):
 
 
 def test_a_folder_with_files_is_refused(tmp_path):
-    """Nothing is overwritten."""
+    """A folder with files is refused, and nothing in the folder is overwritten."""
     (tmp_path / "mine").write_text("x")
     with pytest.raises(SuiteError, match="not an empty directory"):
         export(SOME, tmp_path)
@@ -84,7 +85,7 @@ def test_a_folder_with_files_is_refused(tmp_path):
 
 
 def test_a_failing_export_leaves_nothing(tmp_path):
-    """Files are written whole, or not at all."""
+    """A failing export leaves no partial files, because files are written whole or not at all."""
     def failing():
         yield SOME[0]
         raise RuntimeError

@@ -57,7 +57,7 @@ def test_onnxpool_has_no_failures():
 
 
 def test_kept_details_have_no_folders():
-    """Names of temporary folders would differ from run to run."""
+    """Stored details contain no names of temporary folders, which would differ from run to run."""
     assert FOLDERS.sub("", "failed: /tmp/x_1/model.c:6: no /, but https://a.b/c") == (
         "failed: model.c:6: no /, but https://a.b/c")
     assert not [detail for each in STORED.values() for _, detail in each.failures.values() if FOLDERS.search(detail)]

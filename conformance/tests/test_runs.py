@@ -111,7 +111,7 @@ def test_outcomes_of_backends(tmp_path, backend):
 
 
 def test_a_backend_that_hangs(tmp_path, backend):
-    """The backend is ended, and started again for the next case."""
+    """A backend that hangs is ended, and started again for the next case."""
     name = backend({PASSING: "time.sleep(60)", "maxpool_1d": WRONG})
     _, results = ran(tmp_path, "--backend", name, "--timeout", "0.3", "--cases", PASSING, "maxpool_1d")
     assert {name: each["outcome"] for name, each in results.items()} == {PASSING: "timeout", "maxpool_1d": "wrong"}
@@ -125,7 +125,8 @@ def test_tiers_decide_the_exit_status(tmp_path, answering):
 
 
 def test_expected_failures(tmp_path, answering, capsys):
-    """An expected failure does not count, but its passing does. The printed list of failures is such a file."""
+    """An expected failure does not count, but an unexpected pass does. The printed list of failures is a valid file of
+    expected failures."""
     name, file = answering({PASSING: Answer("refused", [], "ValueError: no")}), tmp_path / "expected"
     assert main(["run", "--backend", name, *SOME]) == 1
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith(PASSING)]
@@ -245,7 +246,7 @@ def test_outcomes_of_commands(tmp_path, command):
 
 
 def test_a_command_that_hangs(tmp_path, command):
-    """The command is ended, however much it prints."""
+    """A command that hangs is ended, however much it prints."""
     options = command({PASSING: "print('x' * 10**7, flush=True); time.sleep(60)"})
     assert ran(tmp_path, *options, "--timeout", "0.5")[1][PASSING]["outcome"] == "timeout"
 
@@ -272,7 +273,7 @@ def test_protobuf_without_onnx(command, monkeypatch, capsys):
     (["run", "--command", "cat {model} {outputs}", "--expected-failures", "/no/such"], "cannot read the expected"),
 ])
 def test_bad_arguments(capsys, monkeypatch, arguments, message):
-    """Exit status 2, and a line that says what is wrong."""
+    """A bad argument ends the runner with exit status 2 and a line that says what is wrong."""
     monkeypatch.setenv("PYTHONPATH", str(SOURCE))
     assert main(arguments) == 2
     error = capsys.readouterr().err
@@ -298,7 +299,7 @@ def test_comparisons():
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # raised by the reference
 @pytest.mark.parametrize("runtime", ["onnxruntime", "openvino", "reference"])
 def test_a_consensus_is_one(runtime):
-    """If rules name a runtime in its installed version, it passes their cases."""
+    """A runtime passes the cases of every rule that names the runtime in its installed version."""
     pytest.importorskip({"reference": "onnx"}.get(runtime, runtime))
     adapter = importlib.import_module(f"onnxpool_conformance.adapters.{runtime}")
     agreed = [case for case in table().values() if adapter.VERSION in case.decided.agreed]

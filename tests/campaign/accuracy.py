@@ -47,7 +47,7 @@ class Worst(NamedTuple):
     results: int = 0
 
     def joined(self, other: Worst) -> Worst:
-        """The worst of both."""
+        """The worse of both, for each error."""
         return Worst(*map(max, self[:3], other[:3]), self.results + other.results)
 
 

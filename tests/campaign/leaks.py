@@ -37,7 +37,7 @@ def heap() -> int:
 
 
 def state() -> dict[str, int]:
-    """What must not grow."""
+    """The amounts that must not grow."""
     listed = {"descriptors": "/proc/self/fd", "threads": "/proc/self/task"}
     return {"heap": heap(), **{name: len(os.listdir(folder)) for name, folder in listed.items()}}
 

@@ -50,7 +50,7 @@ class Client:
         self.counts, self.wrong, self.seconds = Counter[str](), list[str](), list[float]()
 
     def body(self) -> bytes:
-        """A request of JSON."""
+        """A request in JSON."""
         data = self.arrays.standard_normal(45).tolist()
         return json.dumps({"inputs": [{"name": "x", "shape": [1, 1, 5, 9], "datatype": "FP32", "data": data}]}).encode()
 

@@ -94,7 +94,7 @@ def test_layout_and_numbers_stay(tmp_path: Path) -> None:
 
 
 def test_the_header_says_the_same(tmp_path: Path) -> None:
-    """C and C++ see the same struct offsets, the same numbers, and the same functions."""
+    """The header gives C and C++ the same struct offsets, numbers and functions."""
     header = Path(cython_api.__file__).with_name("onnxpool.h").read_text()
     claims = [f"offsetof(onnxpool_geometry, {name}) == {offset}" for name, offset in OFFSETS.items()]
     claims += [f"ONNXPOOL_{name} == {number}" for name, number in CONSTANTS.items()]
@@ -239,7 +239,7 @@ def test_quantised_plans_become_handles() -> None:
 
 
 def test_bfloat16_needs_no_import_before() -> None:
-    """A geometry of bfloat16 imports the dtype by itself."""
+    """A geometry of bfloat16 works even if ml_dtypes has not been imported before."""
     text = "import native; print(native.shape_of(native.prepare_geometry("
     text += "native.geometry('GlobalMaxPool', (2, 3, 4), 'bfloat16'))))"
 

@@ -74,7 +74,7 @@ def test_empty_batches_need_no_data() -> None:
 
 
 def test_indices_that_nobody_asks_for_need_no_room() -> None:
-    """A handle without Indices is not refused for the reason that Indices would fit in no array."""
+    """A handle without Indices is accepted even if no array could hold the Indices."""
     handle = handle_of(dtype=native.DTYPES["uint8"], shape=(1, 1, 2**61))
     assert native.shape_of(handle) == (1, 1, 2**61 - 1)
     with pytest.raises(onnxpool.PoolError, match=r"Indices of shape .* is too large for any array"):
@@ -162,7 +162,7 @@ def test_fields_of_a_later_version() -> None:
     ids=["None", "operator", "MaxUnpool", "MaxRoiPool"],
 )
 def test_only_plans_of_windows_have_handles(thing: Any, message: str) -> None:
-    """Anything else is refused, and the error says what to pass instead."""
+    """Only plans of windows have handles. For anything else, the error says what to pass instead."""
     with pytest.raises(onnxpool.PoolTypeError, match=message):
         cython_api.Prepared(thing)
     with pytest.raises(onnxpool.PoolTypeError, match=message):

@@ -212,7 +212,7 @@ def test_a_file_before_an_operator_in_other_spelling(model, monkeypatch):
 
 
 def test_a_file_whose_name_begins_with_a_dash(model, monkeypatch):
-    """After --, everything is an operand."""
+    """Every argument after -- is an operand, even if it begins with a dash."""
     monkeypatch.chdir(model.parent)
     (model.parent / "-m.onnx").write_bytes(model.read_bytes())
     assert ended(["explain", "--json", "--", "-m.onnx"])[:1] == (OK,)
@@ -346,7 +346,7 @@ def test_dtypes_that_are_none(text):
 
 
 def test_a_dtype_without_its_package(monkeypatch):
-    """The message says what to install."""
+    """If the package of a dtype is missing, the message says what to install."""
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     for text in ("bfloat16", "BFloat16"):
         err = ended(["explain", "GlobalMaxPool", "--shape", "1,1,4", "--dtype", text])[2]

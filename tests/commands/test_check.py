@@ -109,7 +109,8 @@ def test_shapes_that_a_model_claims_do_not_replace_inferred_ones(check):
 
 
 def test_shapes_that_a_model_claims_count_where_nothing_can_be_inferred(check):
-    """After operators that onnx does not know, and for sizes that it cannot infer."""
+    """Shapes that a model claims count after operators that onnx does not know, and for sizes that onnx cannot
+    infer."""
     def change(model):
         model.graph.value_info.append(helper.make_tensor_value_info("h", TensorProto.FLOAT, [1, 3, 8, 8]))
         model.graph.value_info.append(helper.make_tensor_value_info("r", TensorProto.FLOAT, [1, 3, 4, 16]))
@@ -127,7 +128,7 @@ def test_shapes_that_a_model_claims_count_where_nothing_can_be_inferred(check):
 
 
 def test_outputs_that_are_left_out_declare_nothing(check):
-    """An optional input of a later node that is left out has the same name, which is empty."""
+    """An omitted output has an empty name, which is not confused with an omitted input of a later node."""
     def change(model):
         model.graph.node[0].output.append("")
         model.graph.initializer.append(helper.make_tensor("s", TensorProto.INT64, [4], [1, 1, 8, 8]))
@@ -264,7 +265,7 @@ def test_open_sizes_that_decide_nothing(check):
 
 
 def test_shapes_that_no_option_gives(check, tmp_path, capsys):
-    """After an operator that onnx does not know, the reason is given, without an option that cannot help."""
+    """After an operator that onnx does not know, the reason is shown, and no useless option is suggested."""
     nodes, status = check("""
         <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
         agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
@@ -360,7 +361,8 @@ def test_a_runtime_twice(refused):
 
 
 def test_weights_need_not_be_there(check, tmp_path):
-    """Weights in a missing file are not needed. A small tensor in a file is read, because shapes depend on it."""
+    """Weights in a missing file are not needed. A small tensor in a file is read, because shapes may depend on its
+    values."""
     def change(model):
         for name, array in (("w", np.zeros((4, 1, 17, 17), np.float32)), ("s", np.array([1, 4, 32, -1]))):
             model.graph.initializer.append(numpy_helper.from_array(array, name))
@@ -462,7 +464,7 @@ def test_neighbours_in_a_function_of_another_opset(check):
 @pytest.mark.parametrize("constant", ["value_ints = [0, 0, 2, 2, 0, 0, 2, 2]",
                                       "value = int64[8] {0, 0, 2, 2, 0, 0, 2, 2}"])
 def test_pads_that_a_constant_gives(check, constant, inside):
-    """The constant may be any attribute's, and may lie outside the body that has the pool."""
+    """The pads may be in any attribute of a constant, and the constant may lie outside the body that has the pool."""
     pad = f"p = Constant <{constant}> ()"
     nodes, _ = check(f"""
         <ir_version: 8, opset_import: ["" : 19]>

@@ -181,7 +181,7 @@ def test_errors_of_the_library_are_not_hidden(monkeypatch, capsys):
     ["run", "--rtol=inf"], ["run", "--seed=-1"], ["run", "--seed=x"],
 ])
 def test_arguments_that_are_none(capsys, wrong):
-    """The command line shows its usage and exits with 2."""
+    """For wrong arguments, the command line shows its usage and exits with 2."""
     with pytest.raises(SystemExit) as end:
         command.main(wrong)
     assert end.value.code == CANNOT

@@ -108,7 +108,7 @@ PLAN = onnxpool.AveragePool(kernel_shape=(3, 2), pads=1).plan((1, 1, 5, 6), np.f
 
 
 def test_a_picture_as_svg(explained, tmp_path):
-    """The file has the picture of the plan, or of the only node of a model."""
+    """The SVG file contains the picture of the plan, or of the only node of a model."""
     file = tmp_path / "windows.svg"
     assert explained(*ATTRIBUTES, "--svg", str(file)) == PLAN.explain()
     assert file.read_text(encoding="utf-8") == PLAN.explain().svg() + "\n"
@@ -119,7 +119,8 @@ def test_a_picture_as_svg(explained, tmp_path):
     (["MaxRoiPool", "pooled_shape=2,3", "--shape", "1,3,6,9"], "data-bin="),
     (["MaxUnpool", "kernel_shape=2,2", "strides=2,2", "--shape", "1,1,3,4"], "data-index=")])
 def test_a_picture_of_an_operator_with_further_inputs(explained, tmp_path, arguments, mark):
-    """Without these inputs, the picture shows the first image as a region, or the indices of the first plane."""
+    """Without its further inputs, an operator's picture shows the first image as a region, or the indices of the first
+    plane."""
     file = tmp_path / "picture.svg"
     text = explained(*arguments, "--svg", str(file))
     picture = file.read_text(encoding="utf-8")
@@ -149,7 +150,7 @@ def test_a_picture_as_png(explained, tmp_path):
 
 @pytest.mark.parametrize("option", ["--svg", "--png"])
 def test_a_picture_that_cannot_be_written(capsys, tmp_path, option):
-    """The message names the file."""
+    """The error about a picture that cannot be written names the file."""
     if option == "--png":
         pytest.importorskip("matplotlib")
     none = "no such directory"
@@ -161,7 +162,7 @@ def test_a_picture_that_cannot_be_written(capsys, tmp_path, option):
 
 
 def test_a_png_without_matplotlib(capsys, monkeypatch, tmp_path):
-    """The message names what to install, and no file is written."""
+    """Without matplotlib, the message names what to install, and no file is written."""
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     file = tmp_path / "windows.png"
     assert command.main(["explain", *ATTRIBUTES, "--png", str(file)]) == CANNOT

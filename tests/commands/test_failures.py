@@ -81,7 +81,7 @@ def test_large_numbers(tmp_path):
                                    "run m.onnx --output none/x.npz", "bench m.onnx --tune none/x",
                                    "bench m.onnx --tune ''", "fix m.onnx .", "fix m.onnx none/x", "fix m.onnx ''"])
 def test_files_that_cannot_be_written(tmp_path, monkeypatch, words):
-    """The error comes before the work, not after it."""
+    """A file that cannot be written is reported before the work, not after it."""
     monkeypatch.chdir(tmp_path)
     save("m.onnx", [node("MaxPool", **HALVES)])
     assert failed(shlex.split(words)).startswith("onnxpool: cannot write ")
@@ -168,7 +168,8 @@ def random_line(draw):
 
 @pytest.mark.parametrize("count", [400, pytest.param(5000, marks=pytest.mark.slow)])
 def test_random_command_lines(tmp_path, monkeypatch, count):
-    """They end with a documented status, with a message if they fail, and print no control characters."""
+    """Random command lines end with a documented status, with a message if they fail, and print no control
+    characters."""
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.ones((1, 1, 4, 4), np.float32))
     (tmp_path / "junk.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'shape': (" + b"1," * 70 + b")}\n")

@@ -91,7 +91,7 @@ def test_names_of_models(capsys, tmp_path, name, words):
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_names_in_errors(capsys, tmp_path, name):
-    """Models are refused because of a node, an attribute, a domain, a type or an input."""
+    """Errors about a node, an attribute, a domain, a type or an input show hostile names as plain text."""
     path = str(tmp_path / "m.onnx")
     broken = [hostile_model(path, name) for _ in range(7)]
     broken[0].graph.node[0].attribute.append(helper.make_attribute(name, name))
@@ -127,7 +127,7 @@ def test_names_in_errors(capsys, tmp_path, name):
     ["run", "m", "--shape", "NAME=1", "--shape", "NAME=1"], ["--print-completion", "NAME"], ["config", "NAME"],
 ], ids=" ".join)
 def test_arguments(capsys, tmp_path, monkeypatch, words, name):
-    """Mistakes are quoted in usage errors, and in errors of commands and the library."""
+    """Usage errors, and errors of commands and of the library, quote mistakes as plain text."""
     monkeypatch.chdir(tmp_path)
     status, out, err = ended(capsys, *(word.replace("NAME", name) for word in words))
     assert (status, out) == (CANNOT, "")
@@ -224,7 +224,7 @@ def test_plain_names_are_shown_as_they_are(capsys, tmp_path):
 
 
 def test_commands_print_in_one_place():
-    """Text that a command printed in another way could be hostile."""
+    """Commands print through one function, because text that is printed in another way could be hostile."""
     folder = Path(commands.__file__).parent
     found = set()
     for file in [*folder.glob("*.py"), folder.parent / "__main__.py"]:

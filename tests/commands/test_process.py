@@ -107,7 +107,7 @@ def test_the_console_script():
     ("ISA", "none"), ("ISA", "\n::error::\x1b[2J"), ("MAX_WORK", "many"), ("MAX_OUTPUT_BYTES", "-1"),
 ])
 def test_variables_that_onnxpool_refuses(start, variable, value):
-    """The command ends as it does for other bad input: with one line."""
+    """If onnxpool refuses an environment variable, the command ends with one line, as it does for other bad input."""
     if not start[0].startswith("-") and not os.path.exists(start[0]):
         pytest.skip("the script is not installed beside this interpreter")
     variables = {**os.environ, f"ONNXPOOL_{variable}": value}
@@ -118,7 +118,7 @@ def test_variables_that_onnxpool_refuses(start, variable, value):
 
 @pytest.mark.parametrize("start", [["-c", "import onnxpool", "onnxpool"], ["-m", "onnxpool.commands", "onnxpool"]])
 def test_other_programs_get_an_import_error(start):
-    """A program that imports onnxpool can handle it."""
+    """A program that imports onnxpool gets an ImportError, which it can handle."""
     done = subprocess.run([sys.executable, *start], capture_output=True, text=True,
                           env={**os.environ, "ONNXPOOL_ISA": "none"})
     assert done.returncode == 1
@@ -137,7 +137,7 @@ def test_closed_streams_are_not_failures(words, closed):
 
 @pytest.mark.parametrize("words", ["run --help", "supported", "--version"])
 def test_a_reader_that_has_left(words):
-    """The exit status is the one that shells report for such programs."""
+    """If the reader of a pipe has left, the exit status is the one that shells report for a closed pipe."""
     line = f"{sys.executable} -m onnxpool {words} | (exec <&-; sleep 2); exit ${{PIPESTATUS[0]}}"
     # Without a buffer, argparse would notice it, and ignore it.
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -146,7 +146,7 @@ def test_a_reader_that_has_left(words):
 
 
 def test_an_interrupt(monkeypatch):
-    """Ctrl-C ends the command with the shell's status for it, without a traceback."""
+    """Ctrl-C ends the command with the shell's status for interrupts, without a traceback."""
     monkeypatch.setattr(models, "Model", mock.Mock(side_effect=KeyboardInterrupt))
 
     assert command.main(["run"]) == 130
@@ -172,7 +172,8 @@ def test_progress(monkeypatch, terminal, shown):
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_progress_of_one_long_step(monkeypatch, terminal):
-    """Lines appear during a step, a terminal is cleared at the end, and nothing follows."""
+    """Lines appear during a long step. At its end, a terminal's line is cleared, and the thread that writes has
+    ended."""
     stream, written = io.StringIO(), threading.Event()
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
     monkeypatch.setattr(stream, "flush", written.set)
@@ -189,7 +190,7 @@ def test_progress_of_one_long_step(monkeypatch, terminal):
     (False, [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]), (True, [0.2] * 7),
 ])
 def test_progress_of_long_work_fills_no_log(monkeypatch, terminal, pauses):
-    """The pauses between lines grow if each is a new line."""
+    """The pauses between lines grow if each message is a new line."""
     stream, asked = io.StringIO(), []
     monkeypatch.setattr(stream, "isatty", lambda: terminal)
     line = progress.Progress(stream, "reading m.onnx")

@@ -76,7 +76,7 @@ def test_the_attributes_are_the_nodes_own(tmp_path, ramp, run):
 
 
 def test_other_nodes_run_on_the_reference_evaluator(tmp_path, ramp, run):
-    """Other nodes run too, without warnings, and are not in the report. A model may have only such nodes."""
+    """Nodes that do not pool run without warnings, and are not in the report. A model may have no other nodes."""
     path = save(tmp_path / "m.onnx", [node("Neg", "x", "a"), node("MaxPool", "a", "b", **HALVES), node("Neg", "b")])
     outputs, report = run(path, ramp)
 
@@ -381,7 +381,8 @@ def test_times_are_those_of_warm_calls(tmp_path, ramp, run, monkeypatch):
 
 
 def test_the_median_of_warm_calls(monkeypatch):
-    """One slow call does not decide. There are at most as many calls as allowed, and at least one."""
+    """The time is a median, so one slow call does not change it. At least one call is made, and no more than
+    allowed."""
     clock, lengths = [0.0], iter([9.0, 1.0, 1.5, 2.0, 3.0])
 
     def call():

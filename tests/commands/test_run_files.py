@@ -111,7 +111,7 @@ def test_an_input_that_cannot_be_made(tmp_path, refused, made, line):
 
 
 def test_the_bits_of_bfloat16_outputs(tmp_path, capsys):
-    """The text says how to read a dtype that a .npz file cannot represent."""
+    """The command says how to read a dtype that a .npz file cannot represent."""
     import ml_dtypes
     path = save(tmp_path / "m.onnx", [node("MaxPool", **HALVES)], [value("x", BFLOAT16)], [value("y", BFLOAT16, None)])
     file = tmp_path / "y.npz"

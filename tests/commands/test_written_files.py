@@ -41,7 +41,7 @@ def split(words):
 @pytest.mark.parametrize("earlier", [None, b"earlier"])
 @pytest.mark.parametrize("words", WRITERS)
 def test_a_file_that_cannot_be_finished(words, earlier):
-    """No part of it is left, and an earlier file stays as it was."""
+    """If a file cannot be finished, no part of it is left, and an earlier file stays as it was."""
     if earlier:
         with open("y", "wb") as file:
             file.write(earlier)
@@ -57,7 +57,7 @@ def test_a_file_that_cannot_be_finished(words, earlier):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_an_interrupt_while_a_file_is_written(monkeypatch, error):
-    """Nothing is left of the file."""
+    """An interrupt leaves no part of the file that was being written."""
     def fail(*_, **__):
         assert len(os.listdir()) == 1
         raise error
@@ -69,7 +69,7 @@ def test_an_interrupt_while_a_file_is_written(monkeypatch, error):
 
 @pytest.mark.parametrize("words", WRITERS)
 def test_an_earlier_file_is_replaced(words):
-    """The file keeps its permissions and the links that lead to it. A new file has the usual permissions."""
+    """A replaced file keeps its permissions and the links that lead to it. A new file has the usual permissions."""
     with open("earlier", "w") as file:
         file.write("earlier" * 10**5)
     os.chmod("earlier", 0o604)

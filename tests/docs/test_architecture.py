@@ -86,7 +86,7 @@ def test_the_page_lists_every_module():
 
 
 def test_the_maps_name_every_file():
-    """Each file of a package that is one module has a row of its own, there or on the map of the core."""
+    """Each file of a package that the page treats as one module is named on one of the maps."""
     pages = (ROOT / "docs/architecture.md", ROOT / "docs/project/modules.md", PACKAGE / "kernels/README.md")
     maps = [path.read_text(encoding="utf-8") for path in pages]
     named = {name.rpartition("/")[2] for text in maps for name in re.findall(r"`([\w./]+)`", text)}

@@ -109,7 +109,7 @@ def test_the_codes_give_equal_results(task: str) -> None:
 
 @pytest.mark.parametrize("task", CASES)
 def test_nan_reaches_each_window_that_has_it(task: str) -> None:
-    """Some packages agree. For the others, the positions of NaN are computed instead."""
+    """A NaN reaches each window that contains it. Packages that keep NaN agree."""
     for row, shape, k, name in CASES[task]:
         if name not in FLOATS or row.skips:
             continue
@@ -148,7 +148,7 @@ def test_the_tables_were_read() -> None:
 
 
 def test_means_whose_sum_overflows() -> None:
-    """Such means are finite, except in NumPy."""
+    """Means whose sum overflows are finite, except in NumPy."""
     x = np.full(2, 3e38, np.float32)
     with np.errstate(over="ignore"):
         assert np.isinf(x.mean())
@@ -214,7 +214,7 @@ def test_borders_of_masks() -> None:
 
 
 def test_running_sums() -> None:
-    """An element that a running sum loses is missing from later windows, and so is NaN in them."""
+    """Running sums spoil all windows after a huge element or a NaN, whereas onnxpool adds each window by itself."""
     x = np.ones(20)
     x[3] = 1e17
     assert (ndimage.uniform_filter(x, 3)[5:] == 0).all()

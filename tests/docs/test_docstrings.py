@@ -29,13 +29,14 @@ FUNCTIONS = [name for name in operators if name.islower()]
 
 @pytest.mark.parametrize("name", [*PUBLIC, *METHODS, *CALLS])
 def test_docstring_is_complete(name: str) -> None:
-    """numpydoc's checker finds nothing."""
+    """numpydoc's checker finds nothing wrong."""
     found = validate.validate(f"onnxpool.{name}")["errors"]
     assert [error for error in found if error[0] not in (OF_METHODS if name in (*METHODS, *CALLS) else LEFT_OUT)] == []
 
 
 def test_calls_share_the_text_of_their_parameters() -> None:
-    """Calls of operators, plans and parts describe parameters after X in the same words. A share differs in two."""
+    """Calls of operators, plans and parts describe parameters after X in the same words. Calls of shares describe two
+    of these parameters in other words."""
     entries = {}
     for call in CALLS:
         text = inspect.getdoc(eval(call, vars(onnxpool).copy())) or ""

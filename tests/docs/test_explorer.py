@@ -321,7 +321,7 @@ def test_a_reader_changes_settings(page: Page) -> None:
     "", "#", "#x", "#sizes=1,2,3,4,5", "#sizes=a&opset=b&operator=__proto__", "#kernel=3", "#sizes=5&kernel=3&pads=1,1",
     "#window=7,7,7&auto_pad=no&ceil_mode=2", "#auto_pad=SAME_UPPER", "#operator=%E0%A4%A"])
 def test_links_that_are_not_complete(page: Page, mistake: str) -> None:
-    """What a link lacks is as in the defaults."""
+    """Settings that a link lacks have their default values."""
     page.run(f"load({json.dumps(mistake)})")
     assert page.run("[byId('error').hidden, byId('picture').querySelectorAll('svg').length]") == [True, 1]
 
@@ -336,7 +336,7 @@ def test_questions_have_answers(page: Page) -> None:
 
 
 def test_links_of_other_pages_show_what_they_name(page: Page) -> None:
-    """The page has the settings of the link. Settings that the link does not name have no effect."""
+    """The page shows the settings that a link names. Settings that the link does not name have no effect."""
     plain = {"dilations": {1}, "pads": {0}, "auto_pad": "NOTSET", "ceil_mode": 0, "count_include_pad": 0}
     pages = [text.read_text(encoding="utf-8") for text in (FOLDER.parent / "concepts").glob("*.md")]
     links = [link for text in pages for link in re.findall(r"\(\.\./explorer/index\.html(#[^)]*)\)", text)]

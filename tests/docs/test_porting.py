@@ -44,7 +44,7 @@ def names_of(title: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_each_package_has_rows() -> None:
-    """The tables were read."""
+    """The tables have rows for each package."""
     assert list(TABLES) == list(PACKAGES)
     assert min(map(len, TABLES.values())) >= 6
 

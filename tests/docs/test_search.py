@@ -111,13 +111,14 @@ def results(page: Page, site: Path, question: str) -> list[str]:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_leads_to_its_answer(page: Page, site: Path, question: str) -> None:
-    """The page is one of the first results. If it is not, correct its headings, its text, or docs/_site/keywords.py."""
+    """The page that answers a question is among the first results. If it is not, correct the page's headings, its text,
+    or docs/_site/keywords.py."""
     found = results(page, site, question)
     assert QUESTIONS[question] in found[:FIRST], found[:6]
 
 
 def test_nonsense_leads_nowhere(page: Page, site: Path) -> None:
-    """The list is empty, so that the other tests cannot pass by chance."""
+    """Nonsense has no results, so the other tests cannot pass by chance."""
     assert results(page, site, "xylophone of averages") == []
 
 

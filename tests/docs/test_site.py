@@ -51,7 +51,7 @@ def test_the_page_of_an_operator_has_a_section_for_each_version(pages: dict[str,
 
 @pytest.mark.parametrize("name", schemas.ALL_SCHEMAS)
 def test_the_page_of_an_operator_has_a_picture_of_two_axes(pages: dict[str, str], name: str) -> None:
-    """The call that the page shows draws it, with a row and a column of cells at least."""
+    """The call that the page shows draws the page's picture, which has at least one row and one column of cells."""
     found = re.search(r"!\[.*\]\(\.\./pictures/(\w+)\.svg\)\n\nDrawn by `(.*)`\.", pages[f"operators/{name}.md"])
     assert found is not None
     assert found[1] == name

@@ -61,7 +61,7 @@ def test_a_file_larger_than_memory_is_reduced(source: Path, tmp_path: Path) -> N
 
 
 def test_the_limit_is_enforced(source: Path, tmp_path: Path) -> None:
-    """The process cannot allocate an array of that size."""
+    """The process cannot allocate an array as large as the file."""
     program = (f"import resource, numpy; resource.setrlimit(resource.RLIMIT_DATA, ({LIMIT << 20},) * 2); "
                f"numpy.load({str(source)!r})")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)

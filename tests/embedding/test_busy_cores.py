@@ -109,7 +109,8 @@ def test_teams_are_as_large_as_free_cores_allow(wanted: int, free: int) -> None:
 @pytest.mark.parametrize("wanted", SIZES)
 @pytest.mark.parametrize("seed", range(5))
 def test_few_calls_wait_if_workers_are_late_at_random(wanted: int, seed: int) -> None:
-    """Fewer than one call in a hundred waits, with any probability for teams that fit the free cores, and others."""
+    """Fewer than one call in a hundred waits, whatever the probabilities of late workers in teams that fit the free
+    cores and in larger teams."""
     rng = random.Random(f"{wanted} {seed}")
     free, fits, others = rng.randint(1, wanted), rng.choice([0, 0.001, 0.01, 0.03]), rng.choice([0.01, 0.05, 0.3, 1])
     machine = Machine(wanted, lambda threads, time: rng.random() < (others if threads > free else fits))
@@ -161,7 +162,7 @@ def test_no_order_of_waits_exceeds_the_bound(wanted: int) -> None:
 
 @pytest.mark.parametrize(("worked", "waited"), [(0.001, 0.001), (0.050, 0.040), (0.0, 0.0001)])
 def test_a_wait_that_is_no_longer_than_the_work_limits_nothing(worked: float, waited: float) -> None:
-    """Neither does a wait of less than a fifth of a millisecond."""
+    """A wait that is no longer than the work limits nothing, and neither does a wait of less than 0.2 ms."""
     ceiling = team.Ceiling()
     ceiling.note(64, worked, waited, 10.0)
     assert ceiling.threads(64, 10.0) == 64

@@ -150,6 +150,6 @@ print(calls)
 @pytest.mark.smoke
 @pytest.mark.parametrize("case", NEW_SHAPES)
 def test_a_new_shape_takes_few_steps(case):
-    """Calls are counted, because times vary."""
+    """A call on a new shape makes few Python calls, which are counted because times vary."""
     operator, shape, most = NEW_SHAPES[case]
     assert int(program(COUNT.format(operator=operator, shape=shape))) <= most

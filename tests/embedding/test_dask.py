@@ -393,7 +393,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
-    """The error is raised when the graph is built. It says what is wrong and what to do."""
+    """Wrong arguments are refused when the graph is built, with an error that says what is wrong and what to do."""
     call, text, fields = REFUSED[name]
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
         call()
@@ -490,6 +490,6 @@ def test_a_killed_worker(client: Any, tmp_path: Path) -> None:
 
 
 def test_importing_onnxpool_does_not_import_dask() -> None:
-    """Neither the package nor its module is changed."""
+    """Importing onnxpool imports neither dask nor onnxpool's module for dask arrays."""
     program = "import sys, onnxpool; assert not [name for name in sys.modules if 'dask' in name]"
     assert subprocess.run([sys.executable, "-c", program], timeout=300).returncode == 0

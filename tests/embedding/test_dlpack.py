@@ -147,7 +147,7 @@ def test_the_tensor_lives_as_long_as_the_array(versioned: bool) -> None:
 
 @BOTH
 def test_a_capsule_can_be_read_once(versioned: bool) -> None:
-    """A capsule is accepted too. It is renamed, and refused the second time."""
+    """A capsule is accepted once and renamed. The second time, it is refused."""
     producer = Producer(some(), versioned=versioned)
     capsule = producer.capsule()
     y = onnxpool.from_dlpack(capsule)

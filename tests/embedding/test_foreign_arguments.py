@@ -81,7 +81,7 @@ def test_a_value_that_no_version_takes_names_none():
     {"kernel_shape": [2] * 10**6}, {"kernel_shape": np.full(10**6, 2)}, {"kernel_shape": 2, "pads": [0] * 200},
 ])
 def test_lists_longer_than_any_array_has_axes_are_refused(attributes):
-    """The numbers of such lists are neither stored nor printed."""
+    """Lists longer than any array has axes are refused, and their numbers are neither stored nor printed."""
     tracemalloc.start()
     try:
         with pytest.raises(PoolError, match=r"has .* values, but no array has more than 64 axes"):
@@ -186,7 +186,7 @@ def test_the_way_out_is_right_for_tensors_of_torch(make):
 
 
 def test_a_conjugate_is_resolved():
-    """The numbers are then complex, which no operator accepts, but the advice on how to read them is right."""
+    """The expression that the error suggests for a conjugate or a zero tensor of torch gives the tensor's numbers."""
     torch = pytest.importorskip("torch")
     x = torch.complex(torch.ones(1, 1, 4), torch.ones(1, 1, 4)).conj()
     way = ways(lambda x: onnxpool.max_pool(x, 2), x)
@@ -208,7 +208,8 @@ def test_tensors_without_values_have_no_way():
 
 
 def test_a_negative_bit_is_not_lost():
-    """torch exports the memory of such a tensor, which holds the negated numbers."""
+    """A torch tensor with a negative bit is refused, because its memory, which torch exports, holds the negated
+    numbers."""
     torch = pytest.importorskip("torch")
     x = torch._neg_view(torch.ones(1, 1, 4))
     with pytest.raises(PoolTypeError, match=r"negative bit .*; pass x\.resolve_neg\(\)"):
@@ -319,7 +320,7 @@ def test_what_is_no_node_is_refused():
     ({"kernel_shape": [2, 2], "ceil_mode": 1.0}, "FLOAT .* INT;"),
 ])
 def test_attributes_of_nodes_have_the_type_of_the_schema(attributes, types):
-    """Python arguments can be written in several ways, but a node specifies a type."""
+    """An attribute of a node must have the schema's type, although Python arguments can be written in several ways."""
     helper = pytest.importorskip("onnx.helper")
     node = helper.make_node("MaxPool", ["x"], ["y"], **attributes)
     with pytest.raises(PoolTypeError, match=f"has type {types}"):
@@ -333,7 +334,7 @@ def test_a_backend_takes_models_only():
 
 
 def test_a_pickle_of_another_version_is_refused():
-    """A plan with an attribute that this version does not know."""
+    """A pickled plan with an attribute that this version does not know is refused."""
     operator = onnxpool.MaxPool(kernel_shape=2)
     remake, (cls, keywords) = operator.__reduce__()
     with pytest.raises(PoolTypeError, match=r"MaxPool: cannot be unpickled: .*shape_of_the_future"):
@@ -371,7 +372,7 @@ def test_plans_are_immutable(plan):
 
 
 def test_plans_of_regions_are_explained_in_words():
-    """The error does not mention internal values."""
+    """The explanation of a plan on regions describes its geometry in words."""
     plan = onnxpool.RoiAlign(output_height=2, output_width=3, sampling_ratio=2, spatial_scale=0.25).plan(X.shape, "f4")
     assert plan.explain().geometry == (
         "for each region, corners times 0.25, less 0.5: 2 x 3 bins, each the mean of 2 x 2 samples",)

@@ -135,5 +135,5 @@ print(os.waitpid(child, 0)[1])
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="there is no fork")
 @pytest.mark.parametrize("module", ["onnxpool.planning.regions", "onnxpool.onnx.nodes"])
 def test_fork_while_a_thread_imports(module: str) -> None:
-    """The child does not wait for the import that the other thread had begun."""
+    """A forked child does not wait for an import that another thread had begun."""
     assert program(FORKED, MODULE=module) == "0"

@@ -126,8 +126,8 @@ def test_samples_that_data_determines_are_work(sampling_ratio):
 
 
 def test_calls_with_axes_do_not_count_their_own_steps():
-    """Elements of integers are converted, and means that overflow are computed again, part by part: a call counts
-    once, with the bytes of its own results."""
+    """A call counts once, with the bytes of its own results, even if integers are converted or overflowing means are
+    computed again part by part."""
     for seed in range(300):
         case = varied_case(seed)
         op = case.make()
@@ -150,7 +150,7 @@ def test_calls_with_axes_do_not_count_their_own_steps():
 @pytest.mark.parametrize("name", budget.Limits._fields)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_calls_that_are_remembered_obey_limits_set_later(operator, name):
-    """Calls of known shapes run in compiled code."""
+    """Calls of known shapes, which run in compiled code, obey limits that are set later."""
     given = inputs(operator)
     op = build(operator)
     plan = op.plan(given[0].shape, given[0].dtype)
@@ -212,7 +212,7 @@ def test_tuning_obeys_limits():
 
 
 def test_handles_are_made_within_limits():
-    """A handle that exists runs without the GIL, and asks no more."""
+    """Limits apply when a handle is made. An existing handle runs without the GIL, and checks no limits."""
     plan = onnxpool.MaxPool(kernel_shape=3).plan(X.shape, X.dtype)
     with onnxpool.limits(**FEW):
         refusal(lambda: cython_api.Prepared(plan), "max_output_bytes")
@@ -328,7 +328,7 @@ def test_the_environment_sets_limits_that_nothing_loosens():
 @pytest.mark.parametrize("value", ["0", "-1", "1e9", "many", str(2**63), "9" * 5000, "1.5", "\u0661"])
 @pytest.mark.parametrize("name", ["ONNXPOOL_MAX_OUTPUT_BYTES", "ONNXPOOL_MAX_WORK"])
 def test_a_variable_that_is_no_limit_is_refused(name, value):
-    """The variable was meant to set a limit, so importing must not go on without it."""
+    """An environment variable that is not a valid limit makes the import fail, because it was meant to set one."""
     done = launch("-c", "import onnxpool", **{name: value})
     assert done.returncode != 0
     assert f"ImportError: {name}={value!r} is not a limit; set it to a whole number" in done.stderr

@@ -38,7 +38,7 @@ def now(name: str) -> Any:
 
 @BOTH
 def test_a_scope_can_be_entered_again(name: str) -> None:
-    """The same object holds in each block, and in no other place."""
+    """The same object takes effect in each of its blocks, and nowhere else."""
     scope = SCOPES[name]()
     for _ in range(3):
         with scope as target:

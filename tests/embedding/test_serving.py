@@ -33,7 +33,7 @@ SECTIONS = [*(HOWTO / "serving.md").read_text(encoding="utf-8").split("\n## "),
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Each framework."""
+    """A running server of each framework."""
     framework = FRAMEWORKS[request.param]
     if importlib.util.find_spec(framework.package) is None:
         pytest.skip(f"needs the package {framework.package}")

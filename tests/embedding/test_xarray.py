@@ -279,7 +279,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any], Any]] = {  # values, arguments, and 
 @pytest.mark.parametrize("name", ["x", "label"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_coordinates_of_each_kind(kind: str, name: str) -> None:
-    """Labels of each kind are as wanted, with an index or without."""
+    """Labels of each kind have the expected values, with an index or without."""
     values, given, wanted = KINDS[kind]
     got = labels_of(values, name, **given)
     assert got.dtype == wanted.dtype
@@ -442,7 +442,7 @@ def test_a_function_for_some_coordinates() -> None:
 
 
 def test_indexes() -> None:
-    """The results of coordinates with an index get an index, whatever its name. Others do not."""
+    """A pooled coordinate has an index, whatever its name, if the original coordinate has one."""
     x = line(np.arange(6.0))
     assert list(pools.max_pool(x, {"x": 2}).xindexes) == ["x"]
     assert float(pools.max_pool(x, {"x": 2}).sel(x=2.4, method="nearest").x) == 2.5
@@ -478,7 +478,8 @@ def test_indexes_of_several_coordinates() -> None:
 
 
 def test_multi_indexes() -> None:
-    """Levels of a MultiIndex have no mean until they are separate coordinates. Along other dimensions, it is kept."""
+    """Levels of a MultiIndex have no mean until they are separate coordinates. If other dimensions are pooled, the
+    MultiIndex is kept."""
     pd = pytest.importorskip("pandas")
     levels = pd.MultiIndex.from_product([[1, 2], [3, 4, 5]], names=("p", "q"))
     x = xr.DataArray(np.arange(24).reshape(4, 6), dims=("y", "x"),
@@ -573,7 +574,7 @@ def test_encodings_describe_files_and_are_not_those_of_results() -> None:
 
 @pytest.mark.parametrize("order", [("lon", "lat", "time"), ("time", "lon", "lat")])
 def test_the_order_of_dimensions_is_kept(order: tuple[str, ...]) -> None:
-    """The order of names in arguments does not matter."""
+    """Results keep the order of dimensions, whatever the order of names in arguments."""
     x = field().drop_vars("kind").transpose(*order)
     y = pools.average_pool(x, {"lat": 3, "time": 2}, strides={"time": 2}, pads={"lat": (1, 0)})
     z = pools.average_pool(x, {"time": 2, "lat": 3}, strides={"time": 2}, pads={"lat": (1, 0)})

@@ -81,7 +81,7 @@ def pools() -> Iterator[tuple[str, Any, Any]]:
 
 
 def tile_of(tile: Any) -> str:
-    """Items, windows and lanes."""
+    """The items, windows and lanes of a tile."""
     return "x".join(map(str, (tile.items, *tile.windows, tile.lanes)))
 
 

@@ -106,7 +106,7 @@ def tensor(x: NDArray[Any]) -> dict[str, Any]:
 
 
 def output(answer: dict[str, Any]) -> NDArray[Any]:
-    """The array in its answer."""
+    """The array in an answer of version 2 of the protocol."""
     (found,) = answer["outputs"]
     assert found["datatype"] == "FP32"
     return np.array(found["data"], np.float32).reshape(found["shape"])
@@ -155,7 +155,7 @@ class Server(NamedTuple):
         return self.post(json.dumps(self.framework.written(x)))
 
     def pooled(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The array in it."""
+        """The array in the answer to an array."""
         answer = self.pool(x)
         assert answer.status == 200, answer
         return self.framework.read(json.loads(answer.text))

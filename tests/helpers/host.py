@@ -79,7 +79,7 @@ def long_regions(team: int, count: int = 20000) -> Any:
 
 
 def fork(work: Callable[[], None], leave: Callable[[int], object] = os._exit) -> int:
-    """A child that leaves with 0 if the work was done."""
+    """A child that exits with 0 if the work was done."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn about forks of a process with threads
         child = os.fork()

@@ -112,7 +112,7 @@ class Drawing:
         return None
 
     def transposed(self) -> None:
-        """To channels last, perhaps a Relu there, and back again."""
+        """Transpose to channels last, perhaps add a Relu, and transpose back again."""
         rank = self.spatial + 2
         self.add("Transpose", perm=[0, *range(2, rank), 1])
         if self.chance(0.5):

@@ -14,7 +14,7 @@ HUGE = 2**60
 @pytest.mark.parametrize("kernel", [(2, HUGE), (HUGE, 2), (HUGE, HUGE)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_norms_of_kernels_that_reach_far_into_padding(dtype, kernel, last, channels):
-    """The position of an element in the tree of a sum counts taps in the padding."""
+    """Norms are right although an element's position in the tree of a sum also counts taps in the padding."""
     x = np.ones((1, channels, 2, 5), dtype)
     y = onnxpool.lp_pool(to_last(x, last), kernel, auto_pad="SAME_UPPER", channels_last=last)
     y = to_first(y, last)

@@ -111,7 +111,7 @@ def test_norms_out_of_range_are_computed_again(p):
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("places", [[0, 16], [0, 1], [-1, -17], [0, -16]], ids=str)
 def test_an_overflow_in_any_share_of_a_channel(channels, places):
-    """Threads share a channel. The thread that finishes it did not see another thread's overflow."""
+    """An overflow in any thread's share of a channel is noticed, also by the thread that finishes the channel."""
     x = np.zeros((1, channels, 1 << 21), np.float32)
     x[0, :, places] = np.finfo(np.float32).max
     y = onnxpool.global_average_pool(x, num_threads=2)
@@ -130,7 +130,7 @@ FAR_TAPS = {  # shape and windows
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", FAR_TAPS)
 def test_overflows_of_far_taps(kind, dtype, channels_last):
-    """The cause of an exception is searched at the taps, and found at each of them."""
+    """The search for the cause of an exception looks at all taps, and finds the cause at each of them."""
     shape, attributes = FAR_TAPS[kind]
     numbers = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
     places = np.unique(np.concatenate([part.ravel() for part in taps(numbers, **attributes, value=-1)]))

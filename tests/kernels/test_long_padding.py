@@ -15,7 +15,7 @@ def test_windows_of_many_taps_take_the_same_route_with_any_padding():
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
 def test_tiles_of_windows_in_the_padding(stride):
-    """On a long axis, tiles without any element follow tiles with elements."""
+    """Tiles without any element, which follow tiles with elements on a long axis, have the right results."""
     size, kernel, windows = 70_000, 9, 65_536
     pads = max(0, (windows - 1) * stride + kernel - size), 0
     x = np.full((1, 3, size), 200, np.uint8)

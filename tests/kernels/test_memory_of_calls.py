@@ -70,7 +70,8 @@ def held_by(call: Any) -> int:
 @pytest.mark.parametrize("operator", [onnxpool.MaxPool, onnxpool.AveragePool])
 def test_views_of_three_axes_hold_a_mebibyte_at_most(process, operator, dtype: str, kernel: int, stride: int, pad: int,
                                                      apart: str) -> None:
-    """Channels are last, and every second one is pooled. Such tiles are copied, and once took 1.4 to 1.7 MiB."""
+    """A call on every second channel of a channels-last array holds at most a mebibyte. Its tiles are copied, and once
+    took 1.4 to 1.7 MiB."""
     assert measured(process, held_by_views, operator, dtype, kernel, stride, pad, apart) <= PROMISED
 
 
@@ -122,7 +123,8 @@ def held_by_whole_means(axes: tuple[int, ...] | int) -> int:
 ])
 def test_windows_beyond_a_mebibyte(process, dtype: str, shape: tuple[int, ...], kernel: int,
                                    more: dict[str, object]) -> None:
-    """Such windows take about twice their size. With less, each tile has one window, which once took up to a minute."""
+    """Windows larger than a mebibyte take about twice their size. With less memory, each tile would have a single
+    window, which once took up to a minute."""
     held, allowed = measured(process, held_by_windows, dtype, shape, kernel, more)
     assert held <= allowed
 

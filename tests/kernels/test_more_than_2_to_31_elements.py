@@ -94,7 +94,7 @@ def test_regions_of_a_far_image(operator, channels_last):
 @pytest.mark.parametrize(("channels", "channels_last"), [
     (1, False), *(pytest.param(8, last, marks=pytest.mark.slow) for last in (False, True))])
 def test_whole_means(channels, channels_last):
-    """Sums of this many extreme bytes are exact. They do not fit into 32 bits."""
+    """Sums of more than 2^31 extreme bytes, which do not fit into 32 bits, are exact."""
     x = fresh(laid((1, channels, MORE // channels), channels_last), np.uint8)
     y = onnxpool.qlinear_global_average_pool(x, 1.0, 255, 1.0, 255, channels_last=int(channels_last))
     assert y.shape == laid((1, channels, 1), channels_last)

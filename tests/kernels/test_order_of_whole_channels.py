@@ -148,7 +148,8 @@ def test_quantised_means_of_shared_channels_are_exact(dtype, monkeypatch):
 
 @pytest.mark.parametrize("name", ["GlobalAveragePool", "GlobalLpPool"])
 def test_the_strides_of_results_do_not_change_the_order(name):
-    """Axes of arrays were once merged only if axes of results were."""
+    """The strides of results do not change the order of sums. Axes of arrays were once merged only if axes of results
+    were."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         x = rng.standard_normal(tuple(rng.integers(1, 6, 5)))
@@ -163,7 +164,8 @@ def test_the_strides_of_results_do_not_change_the_order(name):
 @pytest.mark.usefixtures("_any_processor")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "uint8"])
 def test_costs_of_no_processor_change_the_form_of_whole_channels(dtype):
-    """If rows were summed on one processor and transposed channels on another, their sums would differ in bits."""
+    """Whole channels have the same form on every processor, because sums of rows and of transposed channels differ in
+    bits."""
     rng, forms = np.random.default_rng(6), []
     for _ in range(60):
         shape = (1, int(2 ** rng.uniform(1, 11)), *map(int, rng.integers(2, 30, 2)))

@@ -31,7 +31,7 @@ def test_cases_are_many_and_differ():
 
 
 def test_inputs_are_the_same_for_every_numpy():
-    """Inputs are raw bits and exact arithmetic. This compares the sum of all patterns, as Python computes it."""
+    """Inputs, made from raw bits by exact arithmetic, have the sum of bit patterns that Python computes."""
     number = int(pinned.raw((3,), 7)[0])
     assert number == 11530976094092348043
     x = pinned.data((4, 5), "float64", odd=False)

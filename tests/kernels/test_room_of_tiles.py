@@ -18,7 +18,7 @@ def watched() -> Iterator[None]:
 
 
 def overwritten() -> int:
-    """How many of these bytes have been overwritten since the last look."""
+    """The number of bytes after scratch memory that have been overwritten since the last look."""
     count: int = pool.watch_scratch(0)
     pool.watch_scratch(4096)
     return count
@@ -58,7 +58,7 @@ def test_windows_that_lie_mostly_in_padding(dtype: str) -> None:
 
 @pytest.mark.parametrize("distance", [329406144173384850, 209622091746699450, 2**58])
 def test_rows_that_no_memory_holds(distance: int) -> None:
-    """The number of rows times their size exceeds 64 bits."""
+    """A pool raises MemoryError if the number of rows times their size exceeds 64 bits."""
     x = np.broadcast_to(np.float64(1), (1, 1, distance + 1, 2))
     with pytest.raises(MemoryError):
         onnxpool.max_pool(x, 2, dilations=(distance, 1), return_indices=True)

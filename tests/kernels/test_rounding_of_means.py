@@ -39,7 +39,7 @@ def test_one_rounding(dtype: str, tiny: bool) -> None:
 @pytest.mark.parametrize(("kernel", "begin"), [((3, 2), (1, 0)), ((3, 2, 2), (2, 0, 0)), ((7, 2), (5, 0))], ids=str)
 def test_one_rounding_of_2x2_taps_beside_counted_padding(dtype: str, kernel: tuple[int, ...],
                                                          begin: tuple[int, ...]) -> None:
-    """The first windows have 2x2 taps inside, or fewer, but a divisor that is no power of two."""
+    """Means are rounded once in windows with at most 2x2 taps inside, whose divisors are not powers of two."""
     x = values(dtype, 700)
     x = x[(x == 0) | (abs(x) > 1e-15)]  # without underflows, after which means are divided again
     planes = np.full((1, 1, *[4 * size for size in kernel[:-1]], 2 * len(x)), -0.0, dtype)

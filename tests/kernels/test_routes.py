@@ -387,8 +387,8 @@ def test_sums_have_the_order_of_the_oracle(kind):
 
 
 def compared(kind, x, attributes, way=None, every=0):
-    """Compare all routes with each other, and `every` so many channels with sums in order. Return those that apply to
-    an array with channels first or last."""
+    """Compare all routes with each other, and every `every`-th channel with sums in order. Return the routes that apply
+    to an array with channels first or last."""
     (*first, expected), *others = all_ways(kind, attributes, x, way)
     for *route, y in others:
         assert same_bits(y, expected), (kind, x.shape, attributes, x.dtype, first, route)
@@ -403,7 +403,7 @@ def compared(kind, x, attributes, way=None, every=0):
 
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads", "norm 1"])
 def test_windows_at_borders_that_read_the_same_taps(kind):
-    """Taps that are further apart than windows enter and leave the array together for many windows."""
+    """All routes agree at borders where many windows read the same taps, which lie further apart than windows."""
     rng, several = np.random.default_rng(len(kind)), 0
     for problem in range(40):
         rank = int(rng.integers(1, 3))
@@ -439,7 +439,7 @@ SPECIAL = {  # random windows for a loop, how many are drawn, and how many the l
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
 @pytest.mark.parametrize("route", SPECIAL)
 def test_windows_of_special_loops(route, kind, dtype):
-    """They have the bits of all other routes, and sums have the order of the oracle."""
+    """Special loops give the bits of all other routes, and add in the oracle's order."""
     if kind != "max" and dtype not in FLOATS:
         return
     draw, count, least = SPECIAL[route]
@@ -473,7 +473,7 @@ APART = [  # channels, sizes, kernel, strides, dilations, pads
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("windows", APART, ids=lambda w: f"{w[0]}-{w[2]}")
 def test_windows_that_are_reduced_one_by_one(windows, dtype):
-    """They have the bits of all other routes, and sums have the order of the oracle."""
+    """Windows that are reduced one by one have the bits of all other routes, and sums in the oracle's order."""
     channels, sizes, kernel, strides, dilations, pads = windows
     attributes = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "ceil_mode": 1,
                   "pads": pads if len(pads) == 2 * len(sizes) else pads * 2}
@@ -507,7 +507,7 @@ def test_a_handle_gives_the_bits_of_its_plan():
 
 
 def test_a_handle_has_the_pool_of_its_plan():
-    """The C API once had pools of its own, which were up to 29 times as slow."""
+    """A handle has the pool of its plan. The C API once had its own pools, which were up to 29 times as slow."""
     for x, plan, handle in handles():
         pools = dict(plan._pools)
         if plan.explain().to_dict()["route"] != ["copy"]:

@@ -49,7 +49,8 @@ def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent,
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 def test_norms_of_tiny_and_huge_elements(dtype):
-    """Powers of tiny and huge elements leave the range of doubles for some exponents, which depend on the dtype."""
+    """Norms are right even if powers of tiny or huge elements leave the range of doubles. The exponents that do this
+    depend on the dtype."""
     limits = ml_dtypes.finfo(dtype)
     tiny, huge = float(limits.smallest_subnormal), float(limits.max) / 2
     for p in (1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 20, 32, 40, 41, 43, 50, 60, 61, 70, 100, 500):
@@ -75,7 +76,7 @@ def test_a_sum_that_overflows_and_cancels_has_one_sign_of_zero(dtype, pads):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("last", [0, 1])
 def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
-    """The norm is not zero, also next to a window of zeros, although the powers of both sum to zero."""
+    """A norm whose powers underflow is not zero, even beside a window of zeros, whose powers have the same sum."""
     tiny = float(np.finfo(dtype).smallest_subnormal)
     x = np.zeros((1, 64, 6, 6), dtype)
     x[0, 5, 2, 2] = tiny
@@ -89,7 +90,8 @@ def test_a_norm_of_what_underflows_is_not_zero(dtype, last):
 
 @pytest.mark.parametrize(("dtype", "p"), [(np.float64, 2), (np.float64, 3), (np.float64, 0.5), (np.float32, 8)])
 def test_a_norm_of_a_nan_does_not_depend_on_what_is_beside_it(dtype, p):
-    """A huge element in the batch makes a NaN be computed again. The result once had the payload of the input's NaN."""
+    """A norm of NaN has the same bits if a huge element in the batch causes a second computation, which once kept the
+    payload of the input's NaN."""
     x = np.ones((2, 1, 8), dtype)
     x.view(f"u{x.itemsize}")[0, 0, 0] = np.array(-np.nan, dtype).view(f"u{x.itemsize}") + 0x1234
     x[1, 0, 0] = np.finfo(dtype).max

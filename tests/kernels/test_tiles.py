@@ -79,8 +79,9 @@ def work_of(axes, windows, by_axis):
 
 @pytest.mark.parametrize("by_axis", [False, True])
 def test_a_tile_is_halved_where_that_adds_the_least_work(by_axis):
-    """Items are halved first, which adds no work. Then lanes, unless windows add less, to a tenth: 1.2 times the work
-    while lanes are many, and twice the work afterwards. Rows that are transposed are cut last."""
+    """Items are halved first, which adds no work. Then lanes or windows are halved, whichever adds less work, rounded
+    to a tenth. Halving lanes counts as 1.2 times the work while lanes are many, and as twice the work afterwards. Rows
+    that are transposed are cut last."""
     rng = np.random.default_rng(4)
     kinds = set()
     for _ in range(400):
@@ -145,7 +146,7 @@ def test_tiles_take_their_room_or_cannot_be_cut():
 
 
 def test_a_tile_that_fits_is_whole():
-    """Nothing is cut without need."""
+    """A tile that fits is not cut."""
     rng = np.random.default_rng(6)
     whole = 0
     for _ in range(500):
@@ -186,7 +187,8 @@ def test_there_are_enough_tasks_or_more_would_cost_too_much():
 
 
 def test_several_threads_have_tasks_from_2_to_17_elements_and_results_on():
-    """Smaller problems have one task."""
+    """For several threads, problems of at least 2^17 elements and results have several tasks. Smaller problems have
+    one."""
     for elements, results, wanted in ((2**16, 2**16, 4), (2**16, 2**16 - 1, 1), (2**17 - 1, 1, 4), (2**17 - 2, 1, 1)):
         assert tiles.tasks_of((Axis(elements, results, 1),), (1, 1, 1)) == (1, wanted)
         assert tiles.tasks_of((Axis(elements, results, 1),), (2, 1, 1))[1] == 4

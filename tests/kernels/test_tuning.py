@@ -149,7 +149,8 @@ def plan(monkeypatch):
 
 
 def test_the_fastest_way_is_used(plan):
-    """The plan uses it although it has run before, and so do later plans, but only for arrays of these strides."""
+    """A plan uses the fastest way although it has run before, and so do later plans, but only for arrays of the same
+    strides."""
     x = np.random.default_rng(0).standard_normal(plan.shape, np.float32)
     y = plan(x)
     usual = plan._row_major_pool().setup
@@ -226,7 +227,7 @@ def test_a_known_problem_is_not_measured_again(plan, monkeypatch):
 
 
 def test_plans_with_one_way_return_themselves(monkeypatch):
-    """Nothing is measured for copies, for regions and for empty arrays."""
+    """Tuning measures nothing, and returns the plan, for copies, for regions and for empty arrays."""
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: pytest.fail("measured"))
     for operator, shape, dtype in [
             (onnxpool.MaxPool(kernel_shape=1, strides=2), (1, 1, 8, 8), "float32"),
@@ -307,7 +308,7 @@ def test_wisdom_is_loaded_at_import(plan, tmp_path):
 @pytest.mark.parametrize("content", [
     None, "", "[]", "{", '{"version": "0"}', "\x00\xff", pytest.param("[" * 100_000, id="deep")])
 def test_a_file_that_cannot_be_used_is_ignored(tmp_path, content):
-    """A warning names the file, or what differs, and the import succeeds."""
+    """A file that cannot be used causes a warning that names the file, or what differs, and the import succeeds."""
     path = tmp_path / "wisdom.json"
     if content is not None:
         path.write_text(content)
@@ -320,7 +321,7 @@ def test_a_file_that_cannot_be_used_is_ignored(tmp_path, content):
 
 @pytest.mark.parametrize("name", ["version", "processor", "instruction_set"])
 def test_wisdom_of_another_machine_is_ignored(plan, name):
-    """The warning says what differs."""
+    """Wisdom of another machine is ignored with a warning that says what differs."""
     plan.tuned()
     found = onnxpool.wisdom()
     ways.learned.clear()
@@ -335,7 +336,7 @@ def test_wisdom_of_another_machine_is_ignored(plan, name):
     ["passes", False, "1", 1], ["passes", False, 1.0, 0], ["passes", False, 1.0, 1e9], [[], {}, None, None], None,
     "abcd", {"step": "passes"}])
 def test_an_entry_that_is_no_way_is_ignored(entry):
-    """Other entries are loaded."""
+    """An entry that describes no way is ignored, and other entries are loaded."""
     found = onnxpool.wisdom() | {"ways": {"[1]": entry, "[2]": ["direct", False, 1, 1]}}
     with pytest.warns(RuntimeWarning, match="1 of 2 entries"):
         assert onnxpool.load_wisdom(found) == 1
@@ -356,7 +357,7 @@ def test_a_form_that_changes_bits_is_not_used():
 
 
 def test_a_way_that_does_not_fit_is_not_used(plan):
-    """Costs choose as usual, even if someone has edited the data."""
+    """Costs choose as usual if the learned way does not fit, as when someone has edited the data."""
     usual = plan._row_major_pool().setup.stages
     plan.tuned()
     (key,) = ways.learned
@@ -368,7 +369,7 @@ def test_a_way_that_does_not_fit_is_not_used(plan):
 
 @pytest.mark.parametrize("data", [None, [], "{}"])
 def test_wisdom_must_be_a_mapping(data):
-    """Other arguments are refused."""
+    """Wisdom must be a mapping, and other arguments are refused."""
     with pytest.raises(PoolTypeError, match="must be a mapping"):
         onnxpool.load_wisdom(data)
 
@@ -393,7 +394,7 @@ def test_nodes_of_sessions_are_tuned(monkeypatch, shape):
 
 
 def test_tune_must_be_a_bool():
-    """Anything else is refused, and the options can still be registered."""
+    """The option `tune` must be a bool. If it is refused, the options can still be registered."""
     options = onnxruntime.SessionOptions()
     with pytest.raises(PoolTypeError, match="tune must be a bool"):
         register(options, tune=1)
@@ -418,7 +419,7 @@ def test_bench_tunes(tmp_path, capsys, monkeypatch):
 
 
 def test_replaced_pools_are_bounded():
-    """Threads may still use pools that a plan has replaced, so they stay."""
+    """A plan keeps a bounded number of replaced pools, which threads may still use."""
     x = np.ones((1, 40, 17, 17), np.float32)
     plan = onnxpool.MaxPool(kernel_shape=3).plan(x.shape, x.dtype)
     y = plan(x)

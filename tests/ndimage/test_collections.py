@@ -60,7 +60,7 @@ def test_a_chunk_depends_on_its_neighbours_only() -> None:
 
 
 def test_dask_arrays_larger_than_memory() -> None:
-    """Nothing depends on the size of the whole array."""
+    """Dask arrays may be larger than memory, because no step depends on the size of the whole array."""
     d = da.zeros((10**7, 10**7), chunks=10**6, dtype=np.uint8)
     for given in ({"mode": "wrap"}, {"output": np.float64}, {"mode": "constant", "cval": 1}):
         assert ndimage.uniform_filter(d, 9, **given).shape == d.shape

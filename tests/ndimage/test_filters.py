@@ -39,7 +39,7 @@ def test_random_calls(seed: int) -> None:
 
 @pytest.mark.slow
 def test_many_random_calls() -> None:
-    """Many random calls, as in the campaign."""
+    """Many random calls have the expected results, as in the campaign."""
     assert calls.run(20_000, 1) == 0
 
 
@@ -98,7 +98,7 @@ def test_windows_longer_than_the_array(name: str, mode: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_empty_arrays_and_arrays_without_axes(name: str) -> None:
-    """Nothing is filtered."""
+    """Empty arrays and arrays without axes keep their shapes and values."""
     for shape in ((0,), (0, 3), (3, 0)):
         assert getattr(ndimage, name)(np.zeros(shape), 3).shape == shape
     if not name.endswith("1d"):
@@ -136,7 +136,7 @@ def test_output_can_be_an_array(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [">i4", "<i4", np.dtype(">f8")])
 def test_output_can_be_a_dtype_of_any_byte_order(name: str, dtype: Any) -> None:
-    """The result has this byte order, as in SciPy, also if nothing is filtered."""
+    """The result has the byte order of the dtype, as in SciPy, even if nothing is filtered."""
     x = rng.integers(0, 200, (9, 8))
     for size in (3, 1):
         y = getattr(ndimage, name)(x, size, output=dtype)
@@ -208,7 +208,7 @@ def test_means_of_integers_as_others() -> None:
 
 
 def test_means_of_bool_are_rounded() -> None:
-    """More than half of a window has to be True. With `truncate`, the whole window has to be."""
+    """A mean is True if more than half of the window is True, or with `truncate` if the whole window is."""
     x = np.array([0, 1, 1, 0, 0, 1, 1, 1, 1], bool)
     assert ndimage.uniform_filter(x, 3).tolist() == [False, True, True, False, False, True, True, True, True]
     assert ndimage.uniform_filter(x, 3, truncate=True).tolist() == scipy.uniform_filter(x, 3).tolist()
@@ -352,7 +352,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("refused", "kind", "text"), REFUSED)
 def test_errors(refused: Callable[[], Any], kind: type[Exception], text: str) -> None:
-    """Each names the function, and has the type of SciPy's as well."""
+    """Each error names the function, and is also an instance of the type that SciPy raises."""
     with pytest.raises(kind, match=text) as caught:
         refused()
     assert isinstance(caught.value, (onnxpool.PoolError, onnxpool.PoolTypeError))
@@ -374,8 +374,8 @@ def test_many_axes_of_one_element(name: str, mode: str) -> None:
 
 
 def test_windows_that_exceed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such windows are refused before their elements are listed, because the list takes more memory than the
-    elements."""
+    """Windows that exceed memory are refused before their elements are listed, because the list would take more memory
+    than the elements."""
     monkeypatch.setattr(filters, "machine_memory", lambda: 1 << 20)
     for mode in MODES:
         if mode not in ("constant", "grid-constant", "nearest"):
@@ -384,7 +384,7 @@ def test_windows_that_exceed_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_output_is_not_written_if_a_call_is_refused() -> None:
-    """If a call is refused, `output` is not written. Neither is a read-only array."""
+    """A refused call does not write to `output`, and a read-only `output` is refused."""
     y = np.full_like(X, 7)
     with pytest.raises(onnxpool.PoolError):
         ndimage.maximum_filter(X, 3, output=y, mode="edge")

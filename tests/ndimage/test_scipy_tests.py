@@ -47,7 +47,7 @@ def test_tests_of_scipy(source: str, tmp_path: Path) -> None:
 
 
 def test_truncated_means_pass_the_test_of_truncation() -> None:
-    """The second exception is a matter of `truncate`."""
+    """With `truncate`, means pass the test that is the second exception."""
     x = np.repeat([0, 1, 0], [9, 9, 9])
     for size in range(3, 10):
         assert ndimage.uniform_filter1d(x, size, truncate=True).sum() == 10 - size

@@ -162,8 +162,8 @@ def test_a_full_check_still_passes(fixed, size, drops):
 
 @pytest.mark.smoke
 def test_padding_that_counts_becomes_a_pad(fixed):
-    """Where a ceil_mode window overhangs counted padding, this becomes a Pad, as other pads would change the
-    divisor."""
+    """Where a ceil_mode window overhangs counted padding, the padding becomes a Pad, because other pads would change
+    the divisor."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 6, 5] x) => (float[a, b, c, d] y) {
@@ -179,7 +179,7 @@ def test_padding_that_counts_becomes_a_pad(fixed):
 @pytest.mark.parametrize(("dtype", "lowest"), [("float", -np.inf), ("float16", -np.inf), ("double", -np.inf),
                                                ("int8", -128), ("uint8", 0)])
 def test_pads_as_large_as_the_kernel(fixed, dtype, lowest):
-    """A Pad with the lowest value of the input's dtype replaces such pads."""
+    """A Pad with the lowest value of the input's dtype replaces pads that are as large as the kernel."""
     _, model = fixed(f"""
         <ir_version: 8, opset_import: ["" : 13]>
         agraph ({dtype}[1, 1, 5] x) => ({dtype}[a, b, c] y) {{
@@ -199,7 +199,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("node", "reason"), REFUSED)
 def test_results_that_would_change(fixed, node, reason):
-    """The node stays as it is, with a reason."""
+    """A node whose results would change stays as it is, and the reason is given."""
     done, model = fixed(f"""
         <ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1, 1, 5] x) => (float[a, b, c] y) {{ y = {node} }}""", "onnxruntime")
@@ -223,7 +223,7 @@ def test_sizes_and_pads_without_limit(fixed, shape, attributes, reason):
 
 
 def test_bfloat16(fixed):
-    """The lowest value is -inf in this dtype, too."""
+    """The lowest value is -inf in bfloat16, too."""
     _, model = fixed("""
         <ir_version: 10, opset_import: ["" : 22]>
         agraph (bfloat16[1, 1, 5] x) => (bfloat16[a, b, c] y) {
@@ -318,7 +318,7 @@ ROI = """
 
 @pytest.mark.parametrize(("other", "opset"), [("Relu", 21), ("Sin", 22)])
 def test_versions_that_a_runtime_lacks(fixed, other, opset):
-    """The opset changes if all other nodes have the same versions there, unlike Sin."""
+    """The opset changes only if all other nodes have the same versions in the new opset, which Sin does not."""
     done, model = fixed(ROI.replace("OTHER", other), "onnxruntime")
     assert [entry.version for entry in model.opset_import] == [opset]
     assert done.opset == (None if opset == 22 else (22, opset))

@@ -35,13 +35,13 @@ class Pool(NamedTuple):
 
     @property
     def row(self) -> dict[str, str]:
-        """The row of the table to which it belongs."""
+        """The row of the table to which the pool belongs."""
         place = min(self.excess // self.stride, 2) + 1
         return TABLE[place if place > 1 or not self.attributes.get("ceil_mode") else 0]
 
     @property
     def inputs(self) -> list[Any]:
-        """1, 2, ..., with scales of 1."""
+        """The inputs: 1, 2, ..., and scales of 1."""
         x = np.arange(1, 6).reshape(1, 1, 5).astype(np.uint8 if self.operator in MICROSOFT else np.float32)
         one, zero = np.float32(1), np.uint8(0)
         if self.operator == "NhwcMaxPool":
@@ -211,7 +211,7 @@ def test_the_text(given: dict[str, Any], text: str) -> None:
 
 
 def test_torch_and_openvino() -> None:
-    """The columns of torch and OpenVINO, if these are installed."""
+    """The columns of torch and OpenVINO hold, if these are installed."""
     torch = pytest.importorskip("torch")
     for pool in POOLS:
         if pool.operator == "MaxPool" and len(set(pool.attributes.get("pads", [0]))) == 1:

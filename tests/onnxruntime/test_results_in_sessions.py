@@ -252,7 +252,7 @@ def test_outputs_that_are_left_out():
 
 
 def test_inputs_that_are_left_out():
-    """y_zero_point and output_shape may be missing. onnxruntime does not accept nodes without x_zero_point."""
+    """y_zero_point and output_shape may be omitted. onnxruntime does not accept nodes without x_zero_point."""
     x = data((1, 2, 6, 6), "uint8")
     scale = np.float32(0.5)
     node = {"attributes": {"kernel_shape": [2, 2]}, "opset": 12, "domain": "com.microsoft"}

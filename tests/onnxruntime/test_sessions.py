@@ -53,7 +53,7 @@ KERNEL = {"kernel_shape": [2, 2]}
 ])
 @pytest.mark.parametrize("shape", [(1, 1, 4, 4), None], ids=["shape", "no shape"])
 def test_a_wrong_attribute_is_refused_when_a_session_is_made(operator, attributes, what, way, shape):
-    """The error names the node and the attribute, whichever way the library is registered."""
+    """The error for a wrong attribute names the node and the attribute, whichever way the library is registered."""
     proto = node_model(operator, [data((1, 1, 4, 4))], {}, opset=19, shape=shape)
     for name, value in attributes.items():
         made = value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(name, value)
@@ -68,7 +68,7 @@ def test_a_wrong_attribute_is_refused_when_a_session_is_made(operator, attribute
     ("LpPool", 2, {"p": 2.0}), ("LpPool", 1, {"p": 2}),
 ])
 def test_an_attribute_of_another_version_is_refused(operator, opset, attributes):
-    """The version of a node is known without giving its opset."""
+    """An attribute that the node's version lacks is refused, even if the opset is not passed."""
     proto = node_model(operator, [data((1, 1, 8, 8))], {**KERNEL, **attributes}, opset=opset)
     for ops in ("missing", "all", [operator]):
         with pytest.raises(Exception, match=f"(Unrecognized|Mismatched) attribute.*{next(iter(attributes))}"):
@@ -338,13 +338,13 @@ def test_operators_can_be_chosen_by_name():
     ([], "ops is empty"),
 ])
 def test_names_that_are_none(ops, text):
-    """Other names are refused, with a list of the known ones."""
+    """Unknown names are refused, with a list of the known ones."""
     with pytest.raises(onnxpool.PoolError, match="register: " + text):
         register(onnxruntime.SessionOptions(), ops)
 
 
 def test_arguments_of_another_kind():
-    """Each error says what the argument should be."""
+    """An argument of another kind is refused with an error that says what the argument should be."""
     with pytest.raises(onnxpool.PoolTypeError, match=r"is a .*; pass an onnxruntime.SessionOptions\(\)"):
         register(onnxruntime.SessionOptions)
     with pytest.raises(onnxpool.PoolTypeError, match="session_options is a dict; pass an onnxruntime"):
@@ -358,7 +358,7 @@ def test_arguments_of_another_kind():
 
 
 def test_options_are_registered_with_once():
-    """The second time is refused here, rather than by onnxruntime when a session is created."""
+    """Registering options twice is refused at once, rather than by onnxruntime when a session is created."""
     chosen = onnxruntime.SessionOptions()
     register(chosen, ["MaxPool"])
     with pytest.raises(onnxpool.PoolError, match="already have onnxpool's operators; create new options"):
@@ -389,21 +389,21 @@ def test_a_failed_registration_leaves_options_free():
 
 @pytest.mark.parametrize("version", ["1.18.1", "1.9.0", "0.5.0"])
 def test_releases_that_are_too_old(version, monkeypatch):
-    """The error says which release is needed."""
+    """If onnxruntime is too old, the error says which release is needed."""
     monkeypatch.setattr(onnxruntime, "__version__", version)
     with pytest.raises(ImportError, match=f"onnxruntime 1.19 or newer, but this is {version}; pip install --upgrade"):
         register(onnxruntime.SessionOptions())
 
 
 def test_the_library_alone_is_refused():
-    """If it is loaded without a choice of operators, the library says how to choose."""
+    """If the library is loaded without a choice of operators, the error says how to choose."""
     from onnxpool.onnxruntime import bridge
     with pytest.raises(Exception, match=re.escape("use onnxpool.onnxruntime.register(session_options)")):
         onnxruntime.SessionOptions().register_custom_ops_library(bridge.__file__)
 
 
 def test_bfloat16_without_ml_dtypes(monkeypatch):
-    """The error says what to install."""
+    """If ml_dtypes is missing for bfloat16, the error says what to install."""
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with pytest.raises(onnxpool.PoolTypeError, match="bfloat16 need the package ml_dtypes"):
         nodes.dtype(dtypes.DTYPES["bfloat16"].onnx)
@@ -425,7 +425,7 @@ def test_onnxruntime_is_imported_by_its_users_alone():
 
 
 def recorded(proto, ops, **how):
-    """A session and the records of its nodes."""
+    """A session, and the records of its nodes."""
     with record_nodes() as made:
         return session(proto, ops, **how), made
 
@@ -476,7 +476,7 @@ def test_records_tell_why_onnxruntime_does_not_run_a_node():
 
 
 def test_values_that_are_refused_do_not_end_the_use_of_onnxruntime():
-    """An error that both report, because values are wrong, does not keep onnxruntime's kernel from later calls."""
+    """An error about values that both libraries report does not keep onnxruntime's kernel from later calls."""
     x = data((1, 1, 4, 4))
     rois = np.array([[0, 0, 0, 3, 3]], np.float32)
     proto = node_model("MaxRoiPool", [x, rois], {"pooled_shape": [2, 2]}, opset=1)

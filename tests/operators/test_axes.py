@@ -116,7 +116,7 @@ def test_maxima_of_integers_are_exact(dtype: Any) -> None:
 
 @pytest.mark.thread_unsafe(reason="measures the memory of the process")
 def test_integers_take_little_memory() -> None:
-    """An array of integers is not converted."""
+    """Pooling integers takes little memory, because the array is not converted."""
     import tracemalloc
 
     x = np.ones((2000, 3000), np.int16)
@@ -173,7 +173,7 @@ def test_errors_about_dtypes_list_those_of_calls_with_axes() -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
-    """The error says what is wrong and what to do."""
+    """Wrong arguments are refused with an error that says what is wrong and what to do."""
     call, text, fields = REFUSED[name]
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
         call()
@@ -189,7 +189,7 @@ def test_a_wrong_layout_of_colours_gets_a_hint() -> None:
 
 
 def test_operators_and_plans_keep_axes() -> None:
-    """Such operators and plans can be printed, compared, pickled and inspected."""
+    """Operators and plans with axes can be printed, compared, pickled and inspected."""
     import pickle
 
     op = onnxpool.GlobalLpPool(p=1, axes=[0, -1], keepdims=False, opset=13)
@@ -204,7 +204,7 @@ def test_operators_and_plans_keep_axes() -> None:
 
 
 def test_results_keep_apart_from_x() -> None:
-    """A result that overlaps x is right, as with other calls."""
+    """A result that overlaps x is right, as in calls without axes."""
     x = RGB.copy()
     truth = onnxpool.max_pool(x, 1, axes=(0, 1))
     wanted = onnxpool.average_pool(x, 3, axes=(0, 1), pads=1)

@@ -57,7 +57,7 @@ def test_parts_have_the_bits_of_the_whole() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "bool"])
 @pytest.mark.thread_unsafe(reason="measures the memory of the process")
 def test_large_arrays_take_no_memory_but_their_result(dtype: str) -> None:
-    """The result is right, on one thread and on two."""
+    """Large arrays take no memory except for their result, which is right on one thread and on two."""
     x = np.random.default_rng(0).integers(0, 2, (9, 40, 50, 300)).astype(dtype)
     plan = onnxpool.GlobalMaxPool(axes=(0, 3), keepdims=False).plan(x.shape, dtype)
     assert plan.explain().to_dict()["route"] == ["whole"]

@@ -58,7 +58,7 @@ def test_colours_are_told_apart(vision: str, dark: int) -> None:
 
 @pytest.mark.parametrize("dark", [0, 1])
 def test_text_and_outlines_stand_out(dark: int) -> None:
-    """Text has the required contrast (4.5), and so have outlines on every cell (3), and cells' edges."""
+    """Text has the required contrast of 4.5, and outlines on cells, and edges of cells, a contrast of 3."""
     fills = {"paper", *(fill for kind in CELLS if (fill := STYLES[kind].fill))}
     for fill in fills:
         assert contrast(COLOURS["ink"][dark], COLOURS[fill][dark]) >= 4.5
@@ -77,6 +77,6 @@ def test_cells_differ_without_colours() -> None:
 
 
 def test_every_colour_is_used() -> None:
-    """The table has no colour that no style names, and the other way round."""
+    """Every colour of the table has a style that uses it, and styles use no other colours."""
     named = {name for style in STYLES.values() for name in (style.fill, style.stroke) if name}
     assert named == set(COLOURS)

@@ -102,7 +102,8 @@ def test_error_about_an_argument(case: str) -> None:
 
 @pytest.mark.parametrize("kind", [PoolError, PoolTypeError])
 def test_fields_survive_pickling(kind: type[Exception]) -> None:
-    """An error unpickled in another process has message and fields. An error made only from a message has None."""
+    """An error unpickled in another process has message and fields. An error made only from a message has fields of
+    None."""
     error = kind("text", "MaxPool-12", "pads", axis=2, value=(4, 4))  # type: ignore[call-arg]
     again = pickle.loads(pickle.dumps(error))
 

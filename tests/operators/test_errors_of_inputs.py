@@ -106,7 +106,7 @@ def test_sizes_are_not_rounded(operator: str, width: int) -> None:
 
 @pytest.mark.parametrize("width", [2**24 + 2, 2**38 + 2])
 def test_unpooled_sizes_are_not_rounded(width: int) -> None:
-    """Unpooling does not round sizes either."""
+    """Unpooling does not round sizes."""
     for last, op in both_layouts(UNPOOL, kernel_shape=3, strides=2).items():
         assert op.output_shape(laid((1, 1, width), last)) == laid((1, 1, 2 * width + 1), last)
 

@@ -126,7 +126,8 @@ def test_arguments_that_do_not_fit(given, named, message):
 
 
 def test_an_argument_that_is_given_twice():
-    """In Python, only strings with their own comparison can pass an argument twice."""
+    """An argument that is passed twice is refused. In Python, only strings with their own comparison make this
+    possible."""
 
     class Name(str):
         __slots__ = ()

@@ -52,7 +52,7 @@ def test_attributes_by_position() -> None:
     ("MaxUnpool", "kernel_shape"), ("MaxRoiPool", "pooled_shape"),
 ])
 def test_objects_take_the_attribute_by_position_that_functions_do(name: str, attribute: str) -> None:
-    """The attribute is the first parameter. It is optional, because other objects may be made without it."""
+    """Objects take the attribute by position that functions take so: their first parameter, which is optional."""
     cls = getattr(onnxpool, name)
     more = {"axes": (2, 3)} if name == "MinPool" else {}
     assert cls(2, **more) == cls(**{attribute: 2}, **more)
@@ -103,7 +103,7 @@ def test_only_what_was_given_is_shown(name: str) -> None:
 
 
 def test_bits_of_bfloat16() -> None:
-    """Libraries without the dtype store such elements as uint16."""
+    """The error about uint16 suggests a view as bfloat16, which libraries without this dtype store as uint16."""
     with pytest.raises(PoolTypeError, match=r"; if these are the bits of bfloat16, pass x\.view\("):
         onnxpool.max_pool(X.astype(np.uint16), 2)
     with pytest.raises(PoolTypeError, match="represents every uint16 exactly, or name"):

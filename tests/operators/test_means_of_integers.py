@@ -21,7 +21,7 @@ DTYPES = ["bool", *(f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in (
 
 
 def integers(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Random integers: all, small ones, the largest only, or the extremes."""
+    """Random integers: from the whole range, small ones, the largest only, or the extremes."""
     if dtype.kind == "b":
         return rng.random(shape) < 0.5
     limits = np.iinfo(dtype)
@@ -139,7 +139,8 @@ def test_quotients_of_sums(dtype: str, bits: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
 def test_combined_means_stay_in_range(dtype: str) -> None:
-    """Means of the largest integers once became the smallest integers, because float64 rounds them up."""
+    """Combined means of the largest integers stay in range. They once became the smallest, because float64 rounds them
+    up."""
     limits = np.iinfo(dtype)
     for value in (limits.max, limits.min, limits.max - 1, limits.max // 2):
         x = np.full(6, value, dtype)
@@ -242,7 +243,7 @@ def chosen_routes() -> Iterator[None]:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_means_over_whole_axes(dtype: str) -> None:
-    """Means over all axes, or over some, which are kept or dropped."""
+    """Means over all axes, or over some, are exact, whether the pooled axes are kept or dropped."""
     rng = np.random.default_rng(1)
     for keepdims, axes in itertools.product((False, True), ((0,), (1, 2), (0, 2), (0, 1, 2))):
         x = integers(rng, (4, 5, 6), np.dtype(dtype))
@@ -263,7 +264,8 @@ def test_ties_go_to_even() -> None:
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_means_close_to_ties_of_floats(dtype: str) -> None:
-    """Means lie between neighbouring floats, exactly or nearly, at any magnitude, so that a single unit decides."""
+    """Means that lie halfway between floats, exactly or nearly, are rounded right at any magnitude, where a single unit
+    decides."""
     rng, limits = np.random.default_rng(2), np.iinfo(dtype)
     sign = 1 if limits.min == 0 else -1
     for digits, result in ((24, "float32"), (53, "float64")):
@@ -328,7 +330,7 @@ def test_shares_are_combined_exactly() -> None:
 @pytest.mark.parametrize("result", ["float64", "float32", "own"])
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
 def test_shares_of_small_integers_are_combined_exactly(dtype: str, result: str) -> None:
-    """The sums decide, not the range of the dtype: each element of the result is exact whose sums are below 2^51."""
+    """The sums decide, not the range of the dtype: an element of the result is exact if its sums are below 2^51."""
     rng = np.random.default_rng(3)
     largest = np.iinfo(dtype).max
     for taps, most in itertools.product((3, 30, 41, 1000), (2, 100, 2**31 - 1, 2**40)):
@@ -368,7 +370,7 @@ def test_means_of_floats_can_be_wider(dtype: str, result: str) -> None:
     (lambda x: onnxpool.average_pool(x * 1j, 2, axes=0), "dtype complex128 is not accepted"),
     (lambda x: onnxpool.lp_pool(x, 2, axes=0), "cast to float32")])
 def test_other_dtypes_are_refused(call: Any, text: str) -> None:
-    """The error lists the dtypes that are accepted."""
+    """Other dtypes are refused with an error that lists the accepted dtypes."""
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text):
         call(np.ones((3, 4), np.uint8))
 
@@ -389,7 +391,7 @@ def test_the_dtype_of_the_result_belongs_to_the_operator() -> None:
 
 @pytest.mark.parametrize("dtype", [">u8", ">i8", ">u4", ">i2"])
 def test_byte_swapped_integers(dtype):
-    """Means of byte-swapped integers with the highest bit set were once negative."""
+    """Means of byte-swapped integers with the highest bit set are right. They were once negative."""
     limits = np.iinfo(dtype)
     x = np.array([limits.max - 10, limits.max - 20, limits.min, 7], dtype)
     native = x.astype(x.dtype.newbyteorder("="))

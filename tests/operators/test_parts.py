@@ -305,7 +305,7 @@ REFUSED: dict[str, tuple[Any, str, tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
-    """The error says what is wrong and what to do."""
+    """Wrong arguments are refused with an error that says what is wrong and what to do."""
     call, text, fields = REFUSED[name]
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError), match=text) as caught:
         call()

@@ -258,7 +258,7 @@ def check_legend(marks: Sequence[Shown], divided: bool) -> None:
 @settings(deadline=None, max_examples=150)
 @given(drawn_pools())
 def test_a_picture_shows_what_the_oracle_computes(pool: tuple[str, dict[str, Any], tuple[int, ...]]) -> None:
-    """Every cell, box, tap and number, read back from the SVG."""
+    """Every cell, box, tap and number, read back from the SVG, is what the oracle computes."""
     operator, attributes, sizes = pool
     rank = len(sizes)
     pairs = zip(attributes["pads"][:rank], attributes["pads"][rank:], strict=True)
@@ -322,7 +322,7 @@ def test_numbers_come_from_the_plan(name: str) -> None:
 
 
 def test_padding_that_counts_and_the_overhang_look_different() -> None:
-    """The elements that a mean does not divide by, beside padding that it does."""
+    """The overhang, by which a mean does not divide, looks different from padding that counts."""
     plan = onnxpool.AveragePool(kernel_shape=3, strides=2, pads=1, ceil_mode=1, count_include_pad=1).plan(
         (1, 1, 6, 6), "float32")
     kinds = {mark.numbers("cell"): mark.kind for mark in marks_of(plan.explain().svg()) if "cell" in mark.data}
@@ -331,7 +331,7 @@ def test_padding_that_counts_and_the_overhang_look_different() -> None:
 
 @pytest.mark.parametrize("mode", [0, 1])
 def test_elements_in_no_window_are_found(mode: int) -> None:
-    """A search for each element says the same, however strides and dilations share factors."""
+    """Elements in no window are those that a search for each finds, however strides and dilations share factors."""
     draw = np.random.default_rng(mode)
     unread = 0
     for _ in range(500):
@@ -394,7 +394,7 @@ def test_matplotlib_draws_the_same(name: str, style: str) -> None:
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says what to install."""
+    """If matplotlib is missing, the error says what to install."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install onnxpool\[plot\]"):
         PLANS["image"].plot()

@@ -214,7 +214,7 @@ def check_legend(marks: list[Shown]) -> None:
 
 @pytest.mark.parametrize("operator", REGIONS)
 def test_regions_are_divided_as_the_oracle_does(operator: str) -> None:
-    """Every cell, bin, sample and number, read back from the data and from the SVG."""
+    """Every cell, bin, sample and number, read back from the data and from the SVG, is the oracle's."""
     sides = samples = 0
     for call, explanation in explained(operator):
         facts = explanation.to_dict()["regions"]
@@ -324,7 +324,7 @@ def check_windows(call: Call, marks: list[Shown], rank: int) -> None:
     ("RoiAlign", {"output_height": 2, "output_width": 3}),
     ("RoiAlign", {"sampling_ratio": 2, "spatial_scale": 0.25, "coordinate_transformation_mode": "output_half_pixel"})])
 def test_without_regions_the_first_image_is_shown(operator: str, attributes: dict[str, Any]) -> None:
-    """The picture shows the bins of the first image as a region."""
+    """Without regions, the picture shows the bins of the first image as a region."""
     plan = getattr(onnxpool, operator)(**attributes).plan((2, 3, 6, 9), "float32")
     scale = attributes.get("spatial_scale", 1)
     last = operator == "MaxRoiPool"
@@ -337,7 +337,7 @@ def test_without_regions_the_first_image_is_shown(operator: str, attributes: dic
 
 
 def test_without_indices_positions_have_theirs() -> None:
-    """The numbers are the flat indices of the first plane."""
+    """Without indices, the numbers are the flat indices of the first plane."""
     text = onnxpool.MaxUnpool(kernel_shape=2, strides=(2, 3)).plan((1, 2, 3, 2), "float32").explain().svg()
     numbers = {mark.numbers("place"): int(mark.text) for mark in marks_of(text) if "index" in mark.data}
     assert numbers == {(i, j): i * 5 + j for i in range(6) for j in range(5)}

@@ -76,7 +76,8 @@ def test_elements_are_picked_without_python(monkeypatch, attributes, dtype, resu
 
 @pytest.mark.parametrize("change", [lambda x: x.astype(">f4"), np.asfortranarray], ids=["swapped", "strided"])
 def test_a_call_on_other_arrays_does_not_decide_what_runs_plain_ones(called, change):
-    """The pool of other arrays may copy elements that stay in place in plain arrays."""
+    """Plain arrays get their own pool after a call on other arrays, whose pool may copy elements that stay in place in
+    plain arrays."""
     plan, x, y = called
     fresh = plan.operator._make_plan(x.shape, x.dtype)  # not the cached one
     fresh(change(x))
@@ -196,7 +197,8 @@ def test_what_is_read_of_a_quantisation_is_read_once():
 
 
 def test_scales_that_change_during_a_call_are_read_once():
-    """Another thread may change an array between the rule and what later calls are compared with."""
+    """Scales are read once, because another thread may change an array between the check and the copy for later
+    comparisons."""
     scale = np.array(1, np.float32)
 
     class Change:

@@ -101,7 +101,7 @@ def test_every_route_leaves_nans_out():
 
 @pytest.mark.slow
 def test_more_random_calls():
-    """Many more random calls, by the usual route."""
+    """Many more random calls skip NaNs right by the usual route."""
     for seed in range(CASES, 20 * CASES):
         case = random_case(seed)
         try:
@@ -151,7 +151,7 @@ def test_sums_that_overflow(dtype):
 
 
 def test_counts_beyond_those_that_float32_represents():
-    """NaNs and numbers of more than 2^24 elements are counted."""
+    """Counts of NaNs and numbers are exact beyond 2^24, the limit of float32."""
     x = np.full((6000, 6000), np.nan, np.float32)
     x[::3] = 2
     x[1::3, ::1000] = 5
@@ -208,7 +208,7 @@ def test_padding_that_counts_is_zeros():
 
 
 def test_masks_without_axes_are_refused():
-    """The error names the way out."""
+    """A mask without axes is refused with an error that names the way out."""
     for name in FUNCTIONS[:2]:
         with pytest.raises(onnxpool.PoolError, match=r"skipna=True given without axes.*axes="):
             getattr(onnxpool, name)(np.ones((1, 1, 4)), 2, skipna=True)
@@ -262,7 +262,7 @@ def test_dask(name):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 def test_threads_share_whole_channels(dtype):
-    """Totals are pairs, which once needed twice the available memory."""
+    """Threads can share whole channels although totals are pairs, which once needed twice the available memory."""
     rng = np.random.default_rng(6)
     for shape, axes in (((1000, 100), 0), ((20_000, 150), 0), ((3, 100_000), 1), ((700, 900), (0, 1)),
                         ((900, 7, 60), 0)):

@@ -89,7 +89,7 @@ def advised(text: str, given: Given) -> list[Given]:
 
 @pytest.mark.parametrize("case", BAD)
 def test_the_way_out_of_a_bad_attribute_works(case: Bad) -> None:
-    """Try each way that the message names. If something is wrong at another position too, its own message follows."""
+    """Each way out that the message names works. If another position is wrong too, its own message follows."""
     for operator, last in [(name, last) for name in operators_of(case) for last in layouts_of(name)]:
         x = to_last(board(np.uint8 if operator in ("QLinearAveragePool", "NhwcMaxPool") else np.float32), last)
         open_ends = [{"kernel_shape": [2, 2], **case.attributes}]
@@ -166,7 +166,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = {
 
 @pytest.mark.parametrize(("call", "way", "followed"), CALLS.values(), ids=CALLS)
 def test_the_way_out_works(call: Callable[[], Any], way: str, followed: list[Callable[[], Any]]) -> None:
-    """The message ends like this, and following it yields a result."""
+    """The message ends with this advice, and following the advice yields a result."""
     with pytest.raises((PoolError, PoolTypeError)) as caught:
         call()
     assert str(caught.value).rpartition("; ")[2] == way

@@ -11,7 +11,7 @@ from onnxpool_conformance.oracle_unpool import inferred
 
 
 def require(condition, reason):
-    """Refuse."""
+    """Refuse the call unless a condition holds."""
     if not condition:
         raise GeometryError(reason)
 

@@ -135,7 +135,7 @@ def test_nothing_is_stored_for_a_window_in_the_padding(operator, channels_last):
 
 
 def test_shapes_that_no_array_has_are_explained():
-    """Such a plan has no route, because there is nothing to run."""
+    """A plan for a shape that no array has can be explained. It has no route, because there is nothing to run."""
     plan = onnxpool.MaxPool(kernel_shape=2).plan((2**60, 2**60, 5), np.float32)
     assert plan.explain().to_dict()["route"] == []
 

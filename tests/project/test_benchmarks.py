@@ -76,7 +76,7 @@ def test_a_benchmark_runs_with_all_its_parameters(cls: type, name: str) -> None:
 
 @pytest.mark.parametrize(("cls", "name"), [pair for pair in ALL if pair[1].startswith("time_")])
 def test_arrays_are_made_once(cls: type, name: str) -> None:
-    """asv sets a benchmark up before each call that it times. The setup finds the previous call's arrays."""
+    """Arrays are made once: asv sets a benchmark up before each call that it times, and the setup reuses the arrays."""
     assert issubclass(cls, OneSetup) or not hasattr(cls, "setup")
     if issubclass(cls, OneSetup):
         case: Any = cls()
@@ -90,7 +90,7 @@ def test_arrays_are_made_once(cls: type, name: str) -> None:
 
 
 def test_every_workload_is_in_a_benchmark_and_in_one_group() -> None:
-    """Every workload is used."""
+    """Every workload is in a benchmark, and in exactly one group."""
     timed = [name for cls, _ in benchmarks_of(pooling) for name in cls.params[0]]  # type: ignore[attr-defined]
     assert sorted(timed) == sorted(WORKLOADS)
     assert sorted(name for group in workloads.GROUPS.values() for name in group) == sorted(WORKLOADS)

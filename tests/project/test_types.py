@@ -54,7 +54,8 @@ def test_snippets_pass_strict_checks(strict: list[str]) -> None:
 
 
 def test_what_the_build_generates_passes_strict_checks(strict: list[str], tmp_path: Path) -> None:
-    """These modules are not in the source tree, so checks of the tree do not see their bodies."""
+    """Generated modules pass strict checks. They are not in the source tree, so checks of the tree do not see their
+    bodies."""
     shutil.copytree(PACKAGE, tmp_path / "onnxpool", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     run(*strict, *(f"onnxpool/{name}/__init__.py" for name in ("operators", "dask", "xarray")),
         cwd=tmp_path)

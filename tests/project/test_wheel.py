@@ -111,7 +111,7 @@ def test_regions():
 
 
 def test_quantised_averages():
-    """With scales of 1 and zero points of 0, these are rounded means."""
+    """With scales of 1 and zero points of 0, quantised averages are rounded means."""
     x = elements((1, 3, 4, 4), np.int8)
     one, zero = np.float32(1), np.int8(0)
     y = onnxpool.qlinear_global_average_pool(x, one, zero, one, zero)
@@ -135,7 +135,8 @@ def test_every_instruction_set_gives_the_same_bits():
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc has a library and versions of such functions")
 def test_functions_of_libm_have_versions():
-    """Loops are linked with libm. Otherwise, calls have no symbol version, and glibc uses its oldest pow."""
+    """Calls of libm's functions have symbol versions, because loops are linked with libm. Otherwise, glibc would use
+    its oldest pow."""
     loops = Path(importlib.import_module("onnxpool.kernels.units_common").__file__).read_bytes()
     assert b"\0pow\0" in loops
     assert b"\0libm.so.6\0" in loops
