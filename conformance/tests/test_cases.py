@@ -33,7 +33,7 @@ def texts(schema):
 
 
 def test_every_operator_version_tier_and_rule_has_cases():
-    """There are a few hundred cases, and every operator, version, tier and rule has one."""
+    """There are a few hundred cases, and every operator, version, tier and rule has a case."""
     assert 300 < len(CASES) < 1000
     assert {case.tier for case in CASES} == set(TIERS)
     assert {case.rule for case in CASES} == set(RULES) - {"wide"}

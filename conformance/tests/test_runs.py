@@ -172,7 +172,7 @@ def test_reports_for_maintainers(tmp_path, answering, capsys):
 
 
 def test_kernels_and_wide_cases(capsys):
-    """Cases that describe a runtime can be listed, shown and selected like others."""
+    """Cases that describe a runtime can be listed, shown and selected like other cases."""
     assert main(["list", "--kernels", "--wide", "3", "--cases", "kernel_lppool_22_*", "wide_*"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert {"kernel_lppool_22_float16_2d", "kernel_lppool_22_float32_5d", "wide_0_2"} <= set(names)
@@ -308,7 +308,7 @@ def test_a_consensus_is_one(runtime):
 
 
 def test_onnxpool_passes():
-    """onnxpool passes all cases, and random ones."""
+    """onnxpool passes all cases, and random cases."""
     backend = pytest.importorskip("onnxpool.onnx.backend")
     for case in (*table().values(), *random_cases(40, 2), *random_cases(40, 2, wide=True)):
         assert_passes(backend, case)

@@ -38,7 +38,11 @@ def command(*arguments: str | Path, cwd: Path = ROOT, **variables: str) -> str:
 class Build:
     """A build of the best instruction set of this processor, in a folder.
 
-    Parameters ---------- where : Path options : str Options for `meson setup`.
+    Parameters
+    ----------
+    where : Path
+    options : str
+        Options for `meson setup`.
 
     Attributes
     ----------

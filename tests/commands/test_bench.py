@@ -35,7 +35,7 @@ def data_of(capsys, *arguments):
 
 
 def test_both_are_timed(capsys, model):
-    """Each node has the times of both, or the reason why there is only one."""
+    """Each node has times on onnxpool and on onnxruntime, or the reason why there is only one time."""
     first, second = data_of(capsys, model)["nodes"]
     assert (first["name"], first["operator"], first["input_shape"], first["calls"]) == ("y", "MaxPool", [1, 2, 8, 8], 1)
     assert 0 < first["seconds"] < 1
@@ -57,7 +57,7 @@ def test_the_table(capsys, model):
 
 
 def test_threads_are_those_of_both(capsys, model, monkeypatch):
-    """--threads sets the number of threads of calls and sessions."""
+    """--threads sets the number of threads for onnxpool's calls and for onnxruntime's sessions."""
     seen = []
     options = onnxruntime.SessionOptions
 

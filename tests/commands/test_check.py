@@ -230,7 +230,8 @@ OPEN = """
 
 
 def test_open_sizes(check, tmp_path, capsys):
-    """A size that the model leaves open is shown by name. Once --shape sets it, windows and warnings are known."""
+    """A size that the model leaves open is shown by name. Once --shape sets the size, windows and warnings are
+    known."""
     nodes, status = check(OPEN)
     assert shapes(nodes) == [("y", ["N", 3, "H", "W"], ["N", 3, "?", "?"]), ("g", ["N", 3, "H", "W"], ["N", 3, 1, 1]),
                              ("z", ["N", 3, 1, 1], ["N", 3, 1, 1])]
@@ -280,7 +281,7 @@ def test_shapes_that_no_option_gives(check, tmp_path, capsys):
 
 
 def test_a_dtype_that_is_not_known(check):
-    """If a dtype is unknown, so is whether a runtime has kernels for it."""
+    """If a dtype is unknown, the report leaves open whether a runtime has kernels for the dtype."""
     nodes, _ = check("""
         <ir_version: 8, opset_import: ["" : 19, "custom" : 1]>
         agraph (float[1, 3, 8, 8] x) => (float[a, b, c, d] y) {
@@ -337,7 +338,7 @@ OLD = """
     (["--ignore=old-ort-ceil", "--ignore=inference-ceil", "--runtime=onnxruntime"], []),
 ])
 def test_filters(check, options, names):
-    """Only warnings about the requested runtimes and releases are shown, and they decide the exit status."""
+    """Only warnings about the requested runtimes and releases are shown, and these warnings decide the exit status."""
     nodes, status = check(OLD, *options)
     assert [warning["name"] for warning in nodes[0]["warnings"]] == names
     assert status == (DIFFERS if names else OK)
@@ -350,7 +351,7 @@ def test_filters(check, options, names):
     ("--ignore=ort-nans", "--ignore ort-nans: there is no such warning; pass one of ort-kernel, ort-rank, ort-pads"),
 ])
 def test_filters_that_are_none(refused, option, line):
-    """An unknown runtime, version or warning is refused with a list of the known ones."""
+    """An unknown runtime, version or warning is refused with a list of the known values."""
     assert refused(OLD, option).startswith(line)
 
 

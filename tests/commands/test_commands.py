@@ -90,7 +90,7 @@ def test_config(capsys):
 
 
 def test_supported(capsys):
-    """The table has a row for each version, names select rows, and the JSON is what supported() returns."""
+    """The table has a row for each version, and operator names select rows. The JSON is what supported() returns."""
     assert command.main(["supported"]) == OK
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split() == ["operator", "version", "dtypes", "attributes"]

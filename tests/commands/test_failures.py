@@ -91,7 +91,7 @@ def test_files_that_cannot_be_written(tmp_path, monkeypatch, words):
 @pytest.mark.parametrize("text", [b"TAGGED_NODE", b"TAGGED_IN", b"TAGGED_OUT", b"TAGGED_SIZE", b"TAGGED_DOMAIN",
                                   b"kernel_shape", b"MaxPool", b"TAGGED_GRAPH"])
 def test_names_that_are_not_text(tmp_path, text):
-    """protobuf reads names that are not UTF-8 as bytes, and no model may have them."""
+    """Models with names that are not UTF-8, which protobuf reads as bytes, are refused."""
     made = node("MaxPool", "TAGGED_IN", "TAGGED_OUT", name="TAGGED_NODE", **HALVES)
     graph = helper.make_graph([made], "TAGGED_GRAPH", [value("TAGGED_IN", shape=["TAGGED_SIZE", 1, 4, 4])],
                               [value("TAGGED_OUT", shape=None)])

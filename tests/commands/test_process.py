@@ -118,7 +118,7 @@ def test_variables_that_onnxpool_refuses(start, variable, value):
 
 @pytest.mark.parametrize("start", [["-c", "import onnxpool", "onnxpool"], ["-m", "onnxpool.commands", "onnxpool"]])
 def test_other_programs_get_an_import_error(start):
-    """A program that imports onnxpool gets an ImportError, which it can handle."""
+    """A program that imports onnxpool with a wrong environment variable gets an ImportError, which it can handle."""
     done = subprocess.run([sys.executable, *start], capture_output=True, text=True,
                           env={**os.environ, "ONNXPOOL_ISA": "none"})
     assert done.returncode == 1

@@ -113,7 +113,7 @@ def test_contributed_operators(tmp_path, run):
     (True, [6, 8, 14, 16], "MaxPool", "AveragePool"), (False, [3.5, 5.5, 11.5, 13.5], "AveragePool", "MaxPool"),
 ])
 def test_the_bodies_of_nodes(tmp_path, ramp, run, capsys, take_then, numbers, taken, idle):
-    """Pooling nodes in the branches of an If run on onnxpool, and the branch not taken is reported as such."""
+    """Pooling nodes in the branches of an If run on onnxpool, and a branch that is not taken is reported as not run."""
     branches = {
         side: helper.make_graph([node(operator, outputs=side, name=operator, **HALVES)], side, [], [value(side)])
         for side, operator in (("then_branch", "MaxPool"), ("else_branch", "AveragePool"))

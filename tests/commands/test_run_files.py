@@ -148,7 +148,7 @@ def test_files_that_are_not_there(tmp_path, refused, ramp):
 
 
 def test_a_broken_model(tmp_path, refused):
-    """A file without a model, or with only the beginning of one, is refused."""
+    """A file without a model, or with only the beginning of a model, is refused."""
     path = tmp_path / "m.onnx"
     save(path, [node("GlobalMaxPool")])
     whole = path.read_bytes()

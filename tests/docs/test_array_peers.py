@@ -127,7 +127,7 @@ def test_nan_reaches_each_window_that_has_it(task: str) -> None:
 
 
 def test_the_tables_were_read() -> None:
-    """The tables have this many rows, and list the dtypes whose maxima and means are supported."""
+    """The tables have the expected number of rows, and list the dtypes whose maxima and means are supported."""
     assert {title: len(rows) for title, rows in ROWS.items()} == {
         "Downsample": 3, "Block reduce": 10, "Coarsen": 9, "Dilation and erosion": 13, "Box filter": 6,
         "Moving maximum": 12, "Sliding windows": 3, "Whole axes": 4, "Masks": 7}

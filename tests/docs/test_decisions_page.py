@@ -82,7 +82,8 @@ EXAMPLES: list[tuple[str, str, Callable[[], Any]]] = [
 
 @pytest.mark.parametrize(("decision", "words", "call"), EXAMPLES, ids=[f"{row[0]} {row[1]}" for row in EXAMPLES])
 def test_an_example_holds(decision: str, words: str, call: Callable[[], Any]) -> None:
-    """The page has these words, and the call returns their numbers, including the signs of zeros, or is refused."""
+    """The page has the example's words, and the call returns their numbers, including the signs of zeros, or is
+    refused."""
     example = re.sub(r"\s+", " ", SECTIONS[decision].partition("* Example:")[2]).replace("2-norm", "norm")
     assert words in example
     if "refused" in words:
@@ -99,6 +100,6 @@ def test_an_example_holds(decision: str, words: str, call: Callable[[], Any]) ->
 
 @pytest.mark.parametrize("decision", SECTIONS)
 def test_a_decision_is_tested(decision: str) -> None:
-    """Each decision has an example that runs, or a test of operators that names it."""
+    """Each decision has an example that runs, or a test of operators that names the decision."""
     named = "".join(path.read_text() for path in (TESTS / "operators").glob("test_*.py"))
     assert decision in [row[0] for row in EXAMPLES] or re.search(rf"\b{decision}\b", named)

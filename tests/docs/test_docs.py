@@ -111,7 +111,7 @@ def test_the_readme_lists_the_versions_of_operators() -> None:
 
 
 def test_the_readme_tells_the_times_of_arrays() -> None:
-    """The times are as in docs/reference/array_peers.md, for float32 on one thread."""
+    """The README's times of arrays are as in docs/reference/array_peers.md, for float32 on one thread."""
     page, rows = (ROOT / "docs" / "reference" / "array_peers.md").read_text(), {}
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -135,7 +135,8 @@ def test_the_readme_tells_the_times_of_arrays() -> None:
 
 
 def test_the_readme_tells_the_results_of_the_conformance_suite() -> None:
-    """The results are as in docs/conformance.md, which `tools/run_conformance.py` writes, for the tier `spec`."""
+    """The README's results are as in docs/conformance.md, which `tools/run_conformance.py` writes, for the tier
+    `spec`."""
     page, readme = ((ROOT / path).read_text() for path in ("docs/conformance.md", "README.md"))
     (cases,) = set(re.findall(r"^\| runtime \| spec \((\d+)\) \|", page, re.MULTILINE))
     assert f"Of {cases} [cases that the specification decides]" in " ".join(readme.split())
@@ -188,7 +189,7 @@ def test_pages_have_a_kind_and_only_references_are_long() -> None:
 
 
 def test_the_page_on_compatibility_says_what_is_public() -> None:
-    """The page lists all public names and no others; tab completion offers the same."""
+    """The page lists all public names and no others; tab completion offers the same names."""
     text = (ROOT / "docs" / "compatibility.md").read_text()
     names = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| [^|]* \| (`[^|]*) \|$", text.partition("These modules")[0],
                                                      re.MULTILINE)))

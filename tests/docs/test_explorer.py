@@ -413,7 +413,7 @@ def test_facts_are_current() -> None:
 
 
 def test_every_row_has_a_condition() -> None:
-    """Each row has a condition in JavaScript, and there are no others."""
+    """Each row has a condition in JavaScript, and there are no further conditions."""
     source = (FOLDER / "differences.js").read_text(encoding="utf-8")
     conditions = re.findall(r'^  "([\w-]+)": ', source, re.MULTILINE)
     assert sorted(conditions) == sorted(row.name for row in export_explorer.ROWS)
@@ -429,7 +429,7 @@ def test_the_page_has_the_colours_of_pictures() -> None:
 
 
 def test_the_page_needs_nothing_else() -> None:
-    """Everything that the page loads lies beside it."""
+    """Everything that the page loads lies in the page's folder."""
     source = (FOLDER / "index.html").read_text(encoding="utf-8")
     loaded = re.findall(r'<(?:script src|link rel="stylesheet" href)="([^"]*)"', source)
     assert sorted(loaded) == sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".js", ".css"))

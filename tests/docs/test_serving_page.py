@@ -25,7 +25,7 @@ def test_the_pages_show_each_file() -> None:
 
 
 def test_the_pages_name_the_versions_that_are_installed_for_the_tests() -> None:
-    """The table has the pins of the groups in pyproject.toml."""
+    """The table of versions has the pins of the groups in pyproject.toml."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     pins = dict(entry.split("==") for name in ("serving", "triton") for entry in groups[name] if "==" in entry)
     listed = dict(re.findall(r"^\| ([\w\[\]-]+) \| ([\d.]+)(?:,.*)? \|$", PAGE, re.MULTILINE))

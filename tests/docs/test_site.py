@@ -174,7 +174,7 @@ def test_a_script_of_the_gallery_draws_a_picture(script: Path, tmp_path: Path, m
 
 
 def test_the_gallery_is_in_order() -> None:
-    """The list of the site has every script."""
+    """The site's list of examples contains every script."""
     text = (ROOT / "docs" / "_site" / "gallery.py").read_text(encoding="utf-8")
     assert sorted(re.findall(r'"(\w+)"', text.partition("ORDER = (")[2].partition(")")[0])) == [
         path.stem for path in GALLERY]

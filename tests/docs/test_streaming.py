@@ -31,7 +31,7 @@ def run(source: Path, target: Path, *options: str) -> "subprocess.CompletedProce
 
 
 def test_a_file_larger_than_memory_is_pooled(source: Path, tmp_path: Path) -> None:
-    """The result equals the result for the whole array."""
+    """The result for a file larger than memory equals the result for the whole array."""
     done = run(source, tmp_path / "y.npy", "--kernel", "3", "5", "--strides", "2", "4", "--axes", "0", "2")
     assert done.returncode == 0, done.stderr
     x = np.load(source, mmap_mode="r")
@@ -41,7 +41,7 @@ def test_a_file_larger_than_memory_is_pooled(source: Path, tmp_path: Path) -> No
 
 
 def test_means_of_integers_are_not_cut_off(tmp_path: Path) -> None:
-    """The result file has the dtype of the result, in both ways."""
+    """The result file has the dtype of the means, whichever way the file is pooled."""
     x = np.arange(16, dtype=np.uint8).reshape(4, 4)
     np.save(tmp_path / "x.npy", x)
     for options, y in ((("--kernel", "2", "2"), onnxpool.average_pool(x, 2, strides=2, axes=(0, 1))),

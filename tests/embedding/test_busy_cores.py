@@ -131,10 +131,10 @@ def test_few_calls_wait_next_to_periodic_work(wanted: int) -> None:
 @pytest.mark.parametrize("wanted", SIZES)
 def test_no_order_of_waits_exceeds_the_bound(wanted: int) -> None:
     """
-    Of calls 5 ms apart, fewer than one in a hundred wait, even if workers are late as often as that helps them.
+    Of calls 5 ms apart, fewer than one in a hundred wait, even if workers are late at the worst moments.
 
-    The next wait comes at once, when teams have doubled some times, or when the next pause will be shorter. Each gains
-    1 and costs its time in units of 100 calls. In the graph of all states after waits, no cycle has a gain.
+    The next wait comes at once, when teams have doubled some times, or when the next pause will be shorter. Each wait
+    gains 1 and costs its time in units of 100 calls. In the graph of all states after waits, no cycle has a gain.
     """
     first = team.Ceiling()
     first.note(wanted, 0, MOMENT, 0)
@@ -267,7 +267,8 @@ for target in (first, second):
 @with_threads
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_child_of_a_fork_goes_on_where_its_parent_stopped() -> None:
-    """The child has the same cores, and keeps the limit. Afterwards, it starts workers of its own."""
+    """A forked child has its parent's cores, and keeps the parent's limit. Afterwards, the child starts workers of its
+    own."""
     assert run("""
 call()
 for _ in range(4):

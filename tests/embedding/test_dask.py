@@ -425,7 +425,7 @@ def test_empty_batches() -> None:
 
 
 def test_sums_of_whole_chunks_do_not_depend_on_their_memory() -> None:
-    """The results equal those for the whole array in row-major order."""
+    """Sums of whole chunks equal the sums for the whole array in row-major order."""
     x = np.random.default_rng(0).standard_normal((4, 5, 37, 41)).astype(np.float32)
 
     def channels_last(block: Array) -> Array:

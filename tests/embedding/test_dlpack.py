@@ -166,7 +166,7 @@ def test_a_capsule_can_be_read_once(versioned: bool) -> None:
 
 @BOTH
 def test_a_deleter_may_be_missing(versioned: bool) -> None:
-    """Without a deleter, there is nothing to call."""
+    """A tensor without a deleter is read, and nothing is called when the array is gone."""
     y = onnxpool.from_dlpack(Producer(some(), versioned=versioned, deletes=False))
 
     assert y[0, 0, 3] == 3
@@ -299,7 +299,7 @@ def test_what_is_no_device_is_refused(device: Any) -> None:
 
 @pytest.mark.parametrize("kind", [2**70, -(2**70), -1, 2**31])
 def test_types_of_devices_may_be_any_integer(kind: int) -> None:
-    """Integers that are not a known device type are refused as such, whatever their size."""
+    """Integers that are not a known device type are refused as unknown devices, whatever their size."""
     producer = Producer(some())
     producer.device = (kind, 0)
     with pytest.raises(onnxpool.PoolTypeError, match=rf"is on device type \({kind}\)"):

@@ -47,7 +47,7 @@ def test_prefork_server() -> None:
 
 @pytest.mark.parametrize("turns", [400, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_many_threads(turns: int) -> None:
-    """Many mixed calls from each of 64 threads return the same bits as serial ones."""
+    """Many mixed calls from each of 64 threads return the same bits as serial calls."""
     scenario("threads", "many_threads", turns)
 
 
@@ -126,7 +126,7 @@ def test_float_state(name: str) -> None:
 @pytest.mark.parametrize("order", ["before", "after"])
 @pytest.mark.parametrize("runtime", ["onnxruntime", "torch"])
 def test_other_runtimes(runtime: str, order: str) -> None:
-    """Other runtimes with their own threads work alongside, imported before or after."""
+    """Other runtimes with their own threads work beside onnxpool, whether they are imported before or after it."""
     if importlib.util.find_spec(runtime) is None:
         pytest.skip(f"{runtime} is not installed")
     first = f"import {runtime}; " if order == "before" else ""

@@ -32,7 +32,7 @@ print(*sorted(set(sys.modules) - before))
 
 
 def test_import_loads_what_a_first_call_needs_and_no_more() -> None:
-    """A server's first call takes no longer than others. Modules for rare plans and names are loaded later."""
+    """A server's first call imports nothing. Modules for rare plans and names are loaded later."""
     imported, called = (set(program(text).split()) for text in (AFTER_IMPORT, AFTER_A_CALL))
     assert imported == called
     assert {"onnxpool.kernels", "onnxpool.planning.kinds"} <= imported

@@ -49,7 +49,7 @@ def test_a_scope_can_be_entered_again(name: str) -> None:
 
 @BOTH
 def test_a_scope_can_be_entered_within_itself(name: str) -> None:
-    """A nested block of the same object does not end the outer one, even by an exception."""
+    """A nested block of the same object does not end the outer block, even by an exception."""
     scope = SCOPES[name]()
     with scope:
         with scope, scope:
@@ -75,7 +75,7 @@ def test_scopes_may_be_left_in_any_order(name: str) -> None:
 
 
 def test_the_tightest_limit_holds_whatever_the_order() -> None:
-    """A looser limit that is entered later, or left later, does not loosen a tighter one."""
+    """A looser limit that is entered later, or left later, does not loosen a tighter limit."""
     tight, loose = onnxpool.limits(max_work=9), onnxpool.limits(max_work=90, max_output_bytes=7)
     tight.__enter__()
     loose.__enter__()
@@ -170,7 +170,7 @@ def test_leaving_a_block_elsewhere_is_an_error(name: str) -> None:
 
 
 def test_records_can_be_taken_again() -> None:
-    """Each block of the same `record_nodes` has a list of its own, and so do nested ones."""
+    """Each block of the same `record_nodes` has a list of its own, and so do nested blocks."""
     recording = onnxpool.onnxruntime.record_nodes()
     model = node_model("AveragePool", [np.ones((1, 1, 3, 3))], {"kernel_shape": [2, 2]}, opset=19)
     with recording as first:

@@ -64,7 +64,7 @@ def test_the_answer_is_that_of_a_direct_call(server: Server, shape: tuple[int, .
 
 
 def test_an_image_that_is_too_small_is_refused(server: Server) -> None:
-    """The answer names the attribute that the request violates, and the way out."""
+    """The answer for an image that is too small names the attribute that the image violates, and the way out."""
     answer = server.pool(images(0, 1, 1, 2, 8))
     assert answer.status == 400
     assert "AveragePool-22: kernel_shape[0]=3" in answer.text

@@ -220,7 +220,7 @@ def test_out_is_filled_and_returned(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["AveragePool", "GlobalMaxPool", "LpPool", "MaxPool", "QLinearGlobalAveragePool"])
 def test_out_may_overlap_the_input(name: str) -> None:
-    """An `out` in the memory of the input, anywhere and with any strides, gets the same values as a separate one."""
+    """An `out` in the memory of the input, anywhere and with any strides, gets the same values as a separate `out`."""
     operator, arrays = build(name), inputs(name, (2, 6, 40, 41))
     x = arrays[0]
     expected = operator(*arrays)

@@ -609,7 +609,7 @@ def test_arrays_with_the_name_of_a_coordinate_are_not_computed() -> None:
 
 @pytest.mark.parametrize("coord_func", ["mean", "median", "min", "first", np.max])
 def test_nothing_is_computed(coord_func: Any) -> None:
-    """Neither data nor coordinates are computed, whatever their function."""
+    """Neither data nor coordinates are computed, whatever function pools them."""
     x = field(lat=8, lon=12)
     dates = np.arange(96).reshape(8, 12).view("M8[ns]")
     coords = {"area": (("lat", "lon"), lazy(x.area.values)), "lon": x.lon, "seen": (("lat", "lon"), lazy(dates)),
@@ -758,7 +758,8 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def test_other_arrays_are_refused() -> None:
-    """Other arrays in data or coordinates are not converted, because this could lose units or need much memory."""
+    """Arrays of other libraries in data or coordinates are not converted, because conversions could lose units or need
+    much memory."""
     data = xr.DataArray(Foreign(np.zeros(6)), dims="x")
     assert type(data.data) is Foreign
     for x, where in ((data, ""), (xr.DataArray(np.zeros(6), dims="x", coords={"c": data}), r"\(coordinate 'c'\)"),

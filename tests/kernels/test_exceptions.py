@@ -56,7 +56,8 @@ def test_nothing_is_computed_again_for_numbers_and_nans(p, dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_means_of_infinities_are_computed_at_most_twice(dtype):
-    """Without fused multiplications, quotients are divisions, so means are computed only once."""
+    """Means of infinities are computed at most twice. Without fused multiplications, quotients are divisions, and once
+    is enough."""
     x = ordinary(dtype)
     x[:, ::8, ::8, ::5] = math.inf
     x[:, 1::8, 1::8, ::10] = -math.inf
@@ -111,7 +112,8 @@ def test_norms_out_of_range_are_computed_again(p):
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("places", [[0, 16], [0, 1], [-1, -17], [0, -16]], ids=str)
 def test_an_overflow_in_any_share_of_a_channel(channels, places):
-    """An overflow in any thread's share of a channel is noticed, also by the thread that finishes the channel."""
+    """A mean is right if the sum overflows in any thread's share of a channel, which the thread that finishes the
+    channel does not see."""
     x = np.zeros((1, channels, 1 << 21), np.float32)
     x[0, :, places] = np.finfo(np.float32).max
     y = onnxpool.global_average_pool(x, num_threads=2)

@@ -86,7 +86,8 @@ def test_rows_of_every_length(dtype):
 @pytest.mark.parametrize("name", ["max", "min"])
 @pytest.mark.parametrize("dtype", cases_axes.FLOATS, ids=str)
 def test_any_nan_counts(dtype, name):
-    """NaNs of either sign, quiet or not, count at every place of a window. The result has the bits of one of them."""
+    """NaNs of either sign, quiet or not, count at every place of a window. The result has the bits of one of the
+    NaNs."""
     bits = np.dtype(f"u{dtype.itemsize}")
     infinity = int(np.array(np.inf, dtype).view(bits))
     sign = 1 << 8 * dtype.itemsize - 1
@@ -138,7 +139,7 @@ def test_windows_in_the_padding_have_the_identity():
 
 
 def test_minima_are_no_operators_of_onnx():
-    """Minima pool named axes only, and ONNX nodes cannot ask for them."""
+    """Minima pool named axes only, and no ONNX node becomes a minimum."""
     assert not any("Min" in row["operator"] for row in onnxpool.supported())
     op = onnxpool.MinPool(kernel_shape=2, axes=-1)
     assert repr(op) == "MinPool(kernel_shape=2, axes=(-1,))"

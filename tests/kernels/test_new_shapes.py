@@ -153,7 +153,7 @@ def test_arrays_in_another_order_are_planned_by_python():
 
 
 def test_results_in_memory_of_an_array_that_is_cut_out():
-    """A result may lie in the memory of an array that is cut out of a larger one."""
+    """A result is right in the memory of an array that is cut out of a larger one."""
     operator, rng = onnxpool.MaxPool(kernel_shape=(2, 2)), np.random.default_rng(2)
     for side in (5, 6, 7, 8):
         whole = rng.standard_normal((2, 3, side, 10)).astype(np.float32)

@@ -26,7 +26,7 @@ def overwritten() -> int:
 
 @pytest.mark.usefixtures("watched")
 def test_a_last_tile_of_few_windows() -> None:
-    """A tile of few windows may pool all of them at once, although larger tiles pool them one by one."""
+    """Scratch memory suffices for a last tile of few windows, which may pool them all at once, unlike larger tiles."""
     x = np.zeros((1, 1, 2_000_000), np.float32)
     given = {"kernel_shape": 2, "strides": 3_000_000, "pads": (27_000_000, 28_000_002)}
     _, indices = onnxpool.max_pool(x, **given, return_indices=True, num_threads=1)

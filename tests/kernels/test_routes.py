@@ -86,7 +86,7 @@ EXAMPLE = (2, 4, 4, 1), {"kernel_shape": (3, 5, 5, 1), "strides": (9, 9, 2, 9), 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 def test_indices_of_a_last_tile_of_few_channels(dtype, last):
-    """The last tile may need more scratch memory than the tiles before it."""
+    """Scratch memory suffices for a last tile of few channels, which may need more than the tiles before."""
     rng = np.random.default_rng(31)
     problems = [random_problem(rng) for _ in range(20)]
     for extents, attributes in (EXAMPLE, *(((*shape[2:],), given) for shape, given in problems)):
@@ -387,7 +387,7 @@ def test_sums_have_the_order_of_the_oracle(kind):
 
 
 def compared(kind, x, attributes, way=None, every=0):
-    """Compare all routes with each other, and every `every`-th channel with sums in order. Return the routes that apply
+    """Compare all routes with each other, and one in `every` channels with sums in order. Return the routes that apply
     to an array with channels first or last."""
     (*first, expected), *others = all_ways(kind, attributes, x, way)
     for *route, y in others:
@@ -439,7 +439,7 @@ SPECIAL = {  # random windows for a loop, how many are drawn, and how many the l
 @pytest.mark.parametrize("kind", ["max", "mean", "mean with pads"])
 @pytest.mark.parametrize("route", SPECIAL)
 def test_windows_of_special_loops(route, kind, dtype):
-    """Special loops give the bits of all other routes, and add in the oracle's order."""
+    """Windows of special loops have the bits of all other routes, and sums in the oracle's order."""
     if kind != "max" and dtype not in FLOATS:
         return
     draw, count, least = SPECIAL[route]
@@ -569,7 +569,7 @@ def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
 
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_strips_of_smaller_tiles_are_wider_and_fit(channels_last):
-    """Tiles with fewer windows have wider strips. Scratch memory must suffice for these, too."""
+    """Tiles with fewer windows have wider strips. Scratch memory suffices for wide strips, too."""
     x = np.arange(1100 * 1100, dtype=np.float32).reshape(1, 1, 1100, 1100)
     y = onnxpool.max_pool(x.reshape(1, 1100, 1100, 1) if channels_last else x, (9, 9), channels_last=channels_last)
     np.testing.assert_array_equal(y.reshape(1092, 1092), x[0, 0, 8:, 8:])

@@ -116,8 +116,9 @@ def random_problem(rng):
 
 
 def test_tiles_take_their_room_or_cannot_be_cut():
-    """A tile takes its room, unless halving it costs more than 1.6 times the work; and a megabyte in any case, unless a
-    window alone nearly takes as much, or the tile can be halved no more, or that would not help."""
+    """A tile takes no more than its room, unless halving it costs more than 1.6 times the work. In any case, it takes
+    no more than a megabyte, unless a single window takes nearly as much, the tile cannot be halved, or halving would
+    not help."""
     rng = np.random.default_rng(5)
     kinds = set()
     for _ in range(400):
@@ -195,8 +196,8 @@ def test_several_threads_have_tasks_from_2_to_17_elements_and_results_on():
 
 
 def test_tasks_are_neither_too_few_nor_too_long():
-    """No task of one thread reads and writes much more than 2^24 elements and results, and several threads have 4 to 16
-    tasks of about 2^17 of them, or more if tasks would be too long."""
+    """For one thread, no task reads and writes much more than 2^24 elements and results. Several threads have 4 to 16
+    tasks of about 2^17 elements and results, or more tasks if these would be too long."""
     rng = np.random.default_rng(8)
     kinds = set()
     for groups, items, lanes in itertools.product((1, 3, 50), (1, 7, 300), (1, 16, 1000)):

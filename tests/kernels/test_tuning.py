@@ -282,7 +282,8 @@ def test_plans_too_large_to_measure():
 
 
 def test_wisdom_is_data(plan):
-    """Wisdom survives JSON. Another process that loads it, also through the environment, has the same ways."""
+    """Wisdom survives JSON. Another process that loads the wisdom, directly or through the environment, has the same
+    ways."""
     plan.tuned()
     text = json.dumps(onnxpool.wisdom())
     expected = dict(ways.learned)
@@ -344,7 +345,7 @@ def test_an_entry_that_is_no_way_is_ignored(entry):
 
 
 def test_a_form_that_changes_bits_is_not_used():
-    """The rows of a whole channel and its lanes are added in different orders, so edited data cannot swap them."""
+    """Edited data cannot swap the rows and the lanes of a whole channel, which are added in different orders."""
     plan = onnxpool.GlobalAveragePool().plan((2, 21, 8, 8), np.float32)
     x = np.random.default_rng(0).standard_normal(plan.shape, np.float32)
     y, usual = plan(x), plan._row_major_pool().setup

@@ -45,7 +45,7 @@ def test_many_random_calls() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_those_of_scipy(name: str) -> None:
-    """Parameters have SciPy's names, order, kinds and defaults. Keywords that SciPy lacks follow them."""
+    """Parameters have SciPy's names, order, kinds and defaults. Keywords that SciPy lacks follow SciPy's parameters."""
     ours, theirs = (list(inspect.signature(getattr(module, name)).parameters.values()) for module in (ndimage, scipy))
     further = ("skipna", "num_threads", "truncate")
     assert [(one.name, one.kind, one.default) for one in ours if one.name not in further] == [
@@ -233,7 +233,7 @@ def test_nan(dtype: Any, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("shape", "size"), [((9, 11), 3), ((9, 11), 30), ((150, 140), (4, 9))])
 def test_nans_that_are_left_out(mode: str, shape: tuple[int, ...], size: Any) -> None:
-    """The results equal NumPy's, for windows of an array that NumPy pads."""
+    """Results that skip NaNs equal NumPy's for windows of an array that NumPy pads."""
     x = np.where(rng.random(shape) < 0.4, np.nan, rng.standard_normal(shape))
     call = calls.Call("uniform_filter", x, {"size": size, "mode": mode, "cval": 0.0 if size == 3 else 2.0})
     windows = calls.windows_of(call).astype(np.float64)
@@ -395,7 +395,7 @@ def test_output_is_not_written_if_a_call_is_refused() -> None:
 
 
 def test_limits() -> None:
-    """Limits in force count the whole call, and nothing is written beyond them."""
+    """Limits in force count the whole call, and nothing is written by a refused call."""
     x = rng.standard_normal((300, 300))
     y = np.zeros_like(x)
     with onnxpool.limits(max_output_bytes=x.nbytes, max_work=10 * x.size):

@@ -118,7 +118,7 @@ def test_the_forms_of_inputs_and_outputs(form, inputs):
 
 
 def test_devices():
-    """Only the CPU is supported. Another device is refused by name."""
+    """Only the CPU is supported. Other devices are refused by name."""
     assert backend.supports_device("CPU")
     assert backend.supports_device("CPU:0")
     assert not backend.supports_device("CUDA")

@@ -91,7 +91,8 @@ def check_other_layout(case: Case) -> None:
 
 @pytest.mark.parametrize("operator", PUBLISHED)
 def test_backend_cases(operator: str) -> None:
-    """Node tests of onnx return their published values at every version that can express them, and in either layout."""
+    """Node tests of onnx return their published values at every version that can express the node, and in either
+    layout."""
     cases, met = published(operator), set()
     assert len({case.name for case in cases}) == len(cases) >= PUBLISHED[operator]
     for case in cases:

@@ -70,7 +70,7 @@ def test_a_runner_of_onnx_finds_and_passes_them(folder):
 
 
 def test_the_table_on_the_page(needs_named_version):
-    """The table says which runtimes pass, as running them again shows, and why others do not."""
+    """The table says which runtimes pass, as running them again shows, and why other runtimes do not."""
     for name in RUNTIMES:
         needs_named_version(PACKAGES[name])
     assert TABLE.search(TEXT)[0].splitlines() == list(table())
@@ -79,7 +79,7 @@ def test_the_table_on_the_page(needs_named_version):
 
 
 def test_the_table_names_all_rows(needs_named_version):
-    """Where a runtime does not pass, the table has the names of all rows about it, or "fails" if there is none."""
+    """Where a runtime does not pass, the table names all rows about the runtime, or says "fails" if there are none."""
     for name in RUNTIMES:
         needs_named_version(PACKAGES[name])
     for case in CASES:

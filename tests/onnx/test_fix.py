@@ -236,7 +236,7 @@ def test_bfloat16(fixed):
 
 
 def test_indices_are_kept(fixed):
-    """A pool with Indices is kept, because a Pad would change them."""
+    """A pool with Indices is kept, because a Pad would change the Indices."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1, 1, 5] x) => (float[a, b, c] y, int64[a, b, c] i) {
@@ -258,7 +258,7 @@ def test_indices_are_kept(fixed):
             y = MaxPool <kernel_shape = [2], strides = [2], ceil_mode = 1> (v) }> }""",
 ], ids=["input", "claim", "loop"])
 def test_sizes_that_are_not_sure(fixed, text):
-    """Neither unknown sizes nor sizes that a model only claims suffice."""
+    """A node is not rewritten if sizes are unknown, or only claimed by the model."""
     done, model = fixed(f'<ir_version: 8, opset_import: ["" : 16]>\n{text}')
     assert [node.changes for node in done.nodes] == [[]]
     assert "not known" in done.nodes[0].reasons[0] or "infers no shape" in done.nodes[0].reasons[0]
@@ -360,7 +360,8 @@ def test_a_norm_of_everything(fixed):
 
 
 def test_a_runtime_that_refuses_a_node_is_not_led_to_other_values(fixed):
-    """Without zero points, onnxruntime refuses the node. With them, it would divide by the whole kernel."""
+    """A node without zero points, which onnxruntime refuses, gets none, because onnxruntime would otherwise divide by
+    the whole kernel."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 13, "com.microsoft" : 1]>
         agraph (uint8[1, 1, 6] x, float s) => (uint8[1, 1, z] y) {
@@ -413,7 +414,7 @@ def shuffled(content):
 
 @pytest.mark.smoke
 def test_all_other_bytes_stay(tmp_path):
-    """All other bytes stay, even where parsing and writing a model would change them."""
+    """All other bytes stay, even where parsing and writing a model would change these bytes."""
     model = parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 5] x) => (float[a, b, c] z) <float[200] w> {

@@ -152,7 +152,7 @@ def test_other_objects_of_onnx_ir():
 
 
 def test_onnx_ir_is_not_imported():
-    """Nodes of onnx need no onnx-ir, and it does no harm if another thread is still importing it."""
+    """Nodes of onnx do not import onnx-ir, and are read even while another thread is importing onnx-ir."""
     assert program("""
 import sys, types
 from onnx.helper import make_node

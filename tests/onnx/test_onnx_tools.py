@@ -157,7 +157,7 @@ def test_inputs_stay(registered):
 
 
 def test_a_node_that_is_not_valid(registered):
-    """The error of onnxpool is the cause of onnxscript's."""
+    """For a node that is not valid, onnxpool's error is the cause of onnxscript's error."""
     with pytest.raises(RuntimeError, match="MaxPool") as caught:
         folded("""
             <ir_version: 10, opset_import: ["" : 21]>

@@ -113,7 +113,7 @@ def test_a_row_of_graphs_does_not_hold(rows, steps, how):
 
 @pytest.mark.parametrize(("row", "steps", "how"), HOLDS, ids=lambda value: value if isinstance(value, str) else "")
 def test_onnxruntime_does_what_a_row_says(row, steps, how):
-    """The installed release refuses the graph or differs if the row applies to it, and otherwise agrees."""
+    """If a row applies to the installed release, the release refuses the graph or differs, and otherwise it agrees."""
     entry = next(entry for entry in OF_GRAPHS if entry.name == row)
     made = graph(steps, **how)
     kind = helper.tensor_dtype_to_np_dtype(made.graph.input[0].type.tensor_type.elem_type)
@@ -150,7 +150,8 @@ def test_openvino_pads_with_zero_instead_of_the_zero_point():
 
 
 def test_bodies_have_surroundings_of_their_own():
-    """A Pad in a branch of an If is found there. A Pad that a branch reads from outside is not a node of the branch."""
+    """A Pad in a branch of an If is found in that branch. A Pad that a branch reads from outside is not a node of the
+    branch."""
     pads = helper.make_tensor("p", onnx.TensorProto.INT64, [6], [0, 0, 1, 0, 0, 1])
     pad, pool = helper.make_node("Pad", ["x", "p"], ["z"]), helper.make_node("MaxPool", ["z"], ["b"], **KERNEL)
     output = [helper.make_tensor_value_info("b", onnx.TensorProto.FLOAT, None)]
@@ -193,7 +194,7 @@ def test_simplifiers_merge_the_pad(steps, rows):
 
 @pytest.mark.parametrize(("steps", "rows"), SIMPLIFIED)
 def test_onnxoptimizer_does_what_a_row_says(steps, rows):
-    """The optimised model has other results, or none, if a row says so, and otherwise the same ones."""
+    """The optimised model has other results, or none, if a row says so, and otherwise the same results."""
     optimizer = pytest.importorskip("onnxoptimizer")
     made = graph(steps, size=6 if OVER in steps else 7)
     x = -np.arange(1, 1 + made.graph.input[0].type.tensor_type.shape.dim[2].dim_value, dtype=np.float32)[None, None]

@@ -17,7 +17,7 @@ def run(seeds):
 
 
 def test_random_graphs():
-    """A few graphs of every kind agree. `python -m tests.campaign sessions` compares any number."""
+    """Sessions agree on a few graphs of every kind. `python -m tests.campaign sessions` compares any number."""
     failures, kinds = run(range(QUICK))
     assert failures == []
     assert kinds["the same"] > QUICK // 2
@@ -27,7 +27,7 @@ def test_random_graphs():
 
 @pytest.mark.slow
 def test_many_random_graphs():
-    """Many graphs agree, whose seeds no other run uses."""
+    """Sessions agree on many graphs, whose seeds no other run uses."""
     failures, kinds = run(range(QUICK, QUICK + LONG))
     assert failures == []
     assert kinds["refused by onnxpool"]

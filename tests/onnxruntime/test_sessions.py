@@ -338,7 +338,7 @@ def test_operators_can_be_chosen_by_name():
     ([], "ops is empty"),
 ])
 def test_names_that_are_none(ops, text):
-    """Unknown names are refused, with a list of the known ones."""
+    """Unknown names are refused, with a list of the known names."""
     with pytest.raises(onnxpool.PoolError, match="register: " + text):
         register(onnxruntime.SessionOptions(), ops)
 
@@ -417,7 +417,7 @@ print([name for name in ("onnxruntime", "onnx", "ml_dtypes") if name in sys.modu
 
 
 def test_onnxruntime_is_imported_by_its_users_alone():
-    """Neither the library nor this part of it imports onnxruntime before it is used."""
+    """Neither onnxpool nor its module for sessions imports onnxruntime before a user needs it."""
     assert program(WITHOUT) == "[]"
 
 
@@ -437,7 +437,8 @@ def who(made):
 
 
 def test_records_tell_who_runs_a_node():
-    """With "missing", a node for which onnxruntime has a kernel is left to it. Records count who ran it."""
+    """With "missing", a node for which onnxruntime has a kernel is left to onnxruntime. Records count the calls by each
+    library."""
     x = data((1, 2, 6, 6))
     double = recorded(node_model("AveragePool", [x.astype(float)], {"kernel_shape": [3, 3]}, opset=19), "missing")
     theirs = recorded(node_model("LpPool", [x], {"kernel_shape": [3, 3]}, opset=18), "missing", opset=18)

@@ -56,7 +56,7 @@ def test_attribute_of_a_later_version_says_what_this_one_does(row: dict[str, Any
 
 
 def test_completion_offers_attributes() -> None:
-    """`dir` lists the attributes that the operator has, and no others."""
+    """`dir` lists the attributes that the operator has, and no other attributes."""
     op: Any = onnxpool.AveragePool(kernel_shape=2)
     assert {"kernel_shape", "strides", "pads", "dilations", "auto_pad", "ceil_mode"} <= set(dir(op))
     assert not hasattr(op, "storage_order")

@@ -220,7 +220,7 @@ def test_empty_arrays_have_empty_results() -> None:
 
 
 def test_all_of_64_axes_are_pooled() -> None:
-    """Arrays with NumPy's maximum of 64 axes are pooled along all of them."""
+    """Arrays with NumPy's maximum of 64 axes are pooled along all axes."""
     x = np.arange(2.0**10, dtype=np.float32).reshape((2,) * 10 + (1,) * 54)
     y, indices = onnxpool.max_pool(x, (2,) * 10 + (1,) * 54, axes=range(64), return_indices=True)
     assert (y.item(), indices.item()) == (1023, 1023)

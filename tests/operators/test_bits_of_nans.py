@@ -92,7 +92,7 @@ def test_interpolated_nans(name, mode):
 
 
 def test_every_instruction_set():
-    """All operators above return the same bits in processes that use another instruction set."""
+    """All operators of this file return the same bits in processes that use another instruction set."""
     program = (f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
                "import hashlib, test_bits_of_nans as t\n"
                "print(hashlib.sha256(b''.join(t.bits_of(operator(t.elements(name, 517))).tobytes()\n"

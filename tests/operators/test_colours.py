@@ -58,7 +58,7 @@ def test_colours_are_told_apart(vision: str, dark: int) -> None:
 
 @pytest.mark.parametrize("dark", [0, 1])
 def test_text_and_outlines_stand_out(dark: int) -> None:
-    """Text has the required contrast of 4.5, and outlines on cells, and edges of cells, a contrast of 3."""
+    """Text has a contrast of at least 4.5. Outlines of windows, on every cell, and edges of cells have at least 3."""
     fills = {"paper", *(fill for kind in CELLS if (fill := STYLES[kind].fill))}
     for fill in fills:
         assert contrast(COLOURS["ink"][dark], COLOURS[fill][dark]) >= 4.5

@@ -50,7 +50,7 @@ BAD_OUT: dict[str, tuple[Callable[[NDArray[Any]], Any], type[Exception]]] = {
 @pytest.mark.parametrize("operator", CALLS)
 @pytest.mark.parametrize("bad", BAD_OUT)
 def test_bad_out_is_refused_and_left_alone(bad: str, operator: str) -> None:
-    """An `out` of the wrong kind, dtype or shape, or a read-only one, is refused before anything is written."""
+    """An `out` that is read-only, or has the wrong kind, dtype or shape, is refused before anything is written."""
     change, error = BAD_OUT[bad]
     out = change(np.full_like(CALLS[operator](), CANARY))
 

@@ -31,7 +31,7 @@ def test_names_of_other_libraries(given: str, wanted: str) -> None:
 
 
 def test_a_name_like_none() -> None:
-    """A name that is similar to none of the parameters gets a list of all of them."""
+    """For a name that resembles no parameter, the error lists all parameters."""
     with pytest.raises(PoolTypeError, match=r"^global_max_pool: there is no argument colour; it takes x, opset"):
         onnxpool.global_max_pool(X, colour=1)  # type: ignore[call-overload]
 
@@ -52,7 +52,7 @@ def test_attributes_by_position() -> None:
     ("MaxUnpool", "kernel_shape"), ("MaxRoiPool", "pooled_shape"),
 ])
 def test_objects_take_the_attribute_by_position_that_functions_do(name: str, attribute: str) -> None:
-    """Objects take the attribute by position that functions take so: their first parameter, which is optional."""
+    """Objects take the same attribute by position as functions do: it is their first, optional parameter."""
     cls = getattr(onnxpool, name)
     more = {"axes": (2, 3)} if name == "MinPool" else {}
     assert cls(2, **more) == cls(**{attribute: 2}, **more)
@@ -63,7 +63,7 @@ def test_objects_take_the_attribute_by_position_that_functions_do(name: str, att
 
 
 def test_an_argument_that_is_missing() -> None:
-    """The message is Python's own, followed by the available parameters."""
+    """The message about a missing argument is Python's own, followed by the available parameters."""
     with pytest.raises(PoolTypeError, match=r"^max_pool: missing 1 required positional argument: 'kernel_shape'; it"):
         onnxpool.max_pool(X)  # type: ignore[call-overload]
 

@@ -300,7 +300,8 @@ BIG = [  # at the limit of places, and beyond it
 
 @pytest.mark.parametrize(("beyond", "sizes", "attributes"), BIG)
 def test_indices_of_32_bits_count_up_to_2_to_30_places(beyond, sizes, attributes):
-    """The limit applies to the places of several axes, and to the taps of a window. No array is needed to test it."""
+    """The limit of 32-bit indices applies to the places of several axes, and to the taps of a window. No array is
+    needed to test it."""
     from onnxpool.planning import layout
 
     shape = (1, 1, *sizes)

@@ -100,7 +100,8 @@ def test_many_tilings_are_the_whole(check: Any) -> None:
 ])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_sums_of_whole_axes_keep_their_order(shape: tuple[int, ...], axes: Any, dtype: str) -> None:
-    """Whichever axes are cut, and however small: parts read more than they return if the order of sums requires it."""
+    """Sums have the bits of the whole, whichever axes are cut and however small parts are: parts read more than they
+    return if the order of sums requires it."""
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     for op in (onnxpool.GlobalAveragePool(axes=axes), onnxpool.GlobalLpPool(axes=axes, keepdims=False)):
         plan = op.plan(shape, dtype)

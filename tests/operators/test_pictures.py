@@ -296,7 +296,7 @@ def test_notebooks_show_the_picture(name: str) -> None:
 
 
 def test_divisors_have_all_their_digits() -> None:
-    """All digits of divisors are shown, also of a million and more."""
+    """All digits of divisors are shown, even if divisors exceed a million."""
     assert "divided by 1234567\n" in onnxpool.GlobalAveragePool().plan((1, 1, 1234567), "float32").explain()
 
 
@@ -367,7 +367,7 @@ def test_dark_pages_have_dark_pictures() -> None:
 @pytest.mark.parametrize(("name", "style"), [
     ("padded", "default"), ("volume", "dark_background"), ("regions", "default"), ("huge dilation", "default")])
 def test_matplotlib_draws_the_same(name: str, style: str) -> None:
-    """The picture is drawn on the given axes, or on new ones, in the colours of a light or dark page."""
+    """matplotlib draws the picture on the given axes, or on new ones, in the colours of a light or dark page."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     from matplotlib import colors, pyplot

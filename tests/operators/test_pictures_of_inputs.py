@@ -345,7 +345,7 @@ def test_without_indices_positions_have_theirs() -> None:
 
 
 def test_positions_that_are_not_drawn_need_no_memory() -> None:
-    """The picture looks up the positions that it shows, not all 2^38 of them."""
+    """The picture looks up the positions that it shows, and not all 2^38 positions."""
     plan = onnxpool.MaxUnpool(kernel_shape=1, strides=2**19).plan((1, 1, 2, 2), "float32")
     size = 2**19 + 1
     text = plan.explain(np.array([[[[0, size * size - 1], [3, 3]]]])).svg()
@@ -378,7 +378,7 @@ def test_an_image_that_is_no_region_is_not_drawn(plan: Plan) -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    """The text has the first regions and bins, and says how many more there are."""
+    """The text has the first regions and bins, and says how many are left out."""
     plan = onnxpool.MaxRoiPool(pooled_shape=(1, 20)).plan((1, 1, 30, 30), "float32")
     text = plan.explain(np.tile(np.float32([0, 0, 0, 29, 29]), (10, 1)))
     assert text.splitlines()[2:5] == ["region 0: image 0, corners 0, 0, 29, 29", "  axis 2: elements 0-29",

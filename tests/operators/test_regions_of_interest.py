@@ -298,7 +298,7 @@ def test_roi_align_refused(name, channels_last):
 
 
 def test_one_bad_region_among_many():
-    """A bad region after many good ones is found before anything is written, and the error names it."""
+    """A bad region after many good ones is found before anything is written, and the error names the region."""
     rois = np.tile(R_ROI, (5000, 1))
     rois[4321, 0] = 7
     out = np.full((5000, 1, 2, 2), CANARY, np.float32)

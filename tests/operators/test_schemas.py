@@ -208,7 +208,7 @@ def test_dtypes_are_taken_or_refused_as_their_version_says(operator: str) -> Non
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_opset_means_the_newest_version_that_is_not_newer(operator: str) -> None:
-    """An opset between two versions means the older one. No opset means the newest version."""
+    """An opset between two versions means the older version. No opset means the newest version."""
     for opset in (None, *opsets_of(operator)):
         version = VERSIONS[operator][-1] if opset is None else since(operator, opset)
         with pytest.raises(onnxpool.PoolTypeError, match=rf"^{operator}-{version}: "):
@@ -237,7 +237,8 @@ def test_opsets_of_a_domain_end_with_the_newest_known_one(operator: str, newest:
 
 @pytest.mark.parametrize("operator", [name for name in STANDARD if VERSIONS[name][0] > 1])
 def test_opset_before_the_operator_is_refused(operator: str) -> None:
-    """An opset in which ONNX did not have the operator is refused, with the first one that has it."""
+    """An opset in which ONNX did not have the operator is refused, and the error names the first opset that has the
+    operator."""
     for opset in range(1, VERSIONS[operator][0]):
         with pytest.raises(onnxpool.PoolError, match=rf"^{operator}: .*\b{opset}\b.*\b{VERSIONS[operator][0]}\b"):
             build(operator, opset=opset)
@@ -301,7 +302,7 @@ def test_nodes_that_onnx_refuses_are_refused() -> None:
 
 
 def test_ranges_of_any_length_are_refused() -> None:
-    """Ranges of any length are refused, even if len() cannot express it."""
+    """Ranges of any length are refused, even if len() cannot express the length."""
     for values in (range(10**6), range(10**30)):
         with pytest.raises(onnxpool.PoolError, match=r"kernel_shape has .* values, but no array has more than"):
             onnxpool.MaxPool(kernel_shape=values)
@@ -381,7 +382,7 @@ def test_another_default_is_a_row(operator: str, attribute: str, kind: Attribute
 
 
 def test_flag_of_three_values() -> None:
-    """A flag has the values of its row, and messages name them."""
+    """A flag has the values of its row, and messages name these values."""
     kind, where = Flag(values=(0, 1, 2)), Place("Pool", "flag")
 
     assert [kind.check(where, value) for value in (False, True, 2, np.int64(2))] == [0, 1, 2, 2]

@@ -101,7 +101,7 @@ def test_every_route_leaves_nans_out():
 
 @pytest.mark.slow
 def test_more_random_calls():
-    """Many more random calls skip NaNs right by the usual route."""
+    """Many more random calls have the expected results by the usual route."""
     for seed in range(CASES, 20 * CASES):
         case = random_case(seed)
         try:

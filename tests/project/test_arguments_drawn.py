@@ -108,7 +108,7 @@ def test_the_table_covers_every_argument():
 
 
 def test_a_new_argument_would_be_missed():
-    """The table does not cover an argument that nobody has heard of."""
+    """If a function had a new argument, the comparison would report that the table does not cover it."""
     def average_pool(x, kernel_shape, *, sharpness=0):
         """A function with a new argument."""
 

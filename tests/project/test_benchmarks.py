@@ -269,7 +269,7 @@ def test_the_configuration_of_asv_names_this_repository() -> None:
 
 
 def test_old_commits_are_built_without_options_that_they_lack(tmp_path: Path) -> None:
-    """Commits with the option for instruction sets compile one of them. Older commits get no option."""
+    """Commits with the option for instruction sets compile one instruction set. Older commits get no option."""
     native = "-Csetup-args=-Dinstruction_sets=native"
     assert native in build.command(ROOT, tmp_path)
     (tmp_path / "meson.options").write_text("option('openmp', type: 'feature')")

@@ -93,7 +93,7 @@ def test_workflows_name_what_there_is(workflow: Path) -> None:
 
 
 def test_packagers_need_no_peers() -> None:
-    """`pytest -m packaging` collects tests of the loops, operators and oracle without any peer, and no slow ones."""
+    """`pytest -m packaging` collects tests of the loops, operators and oracle without any peer, and no slow tests."""
     command = [sys.executable, "-c", COLLECT, ",".join(PEERS), "packaging and slow", "packaging"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == f"{pytest.ExitCode.NO_TESTS_COLLECTED.value} 0", done.stdout

@@ -113,6 +113,6 @@ def test_annotations_have_types_when_a_program_runs(name, needs):
 
 
 def test_type_hints_of_methods_are_types():
-    """Type hints name the classes that callers get, except where a module would have to be imported for them."""
+    """Type hints name the classes that callers get, except where a module would have to be imported for the hint."""
     assert typing.get_type_hints(onnxpool.Operator.plan)["return"] is onnxpool.Plan
     assert typing.get_type_hints(onnxpool.Plan)["dtype"].__origin__ is np.dtype
