@@ -82,7 +82,7 @@ def drawn(rng: random.Random, operators: list[str], dtypes: list[str]) -> tuple[
 
 
 def prepared(case: Case) -> tuple[Callable[[], object], tuple[int, int, int]] | None:
-    """A call, and its work. None if the windows do not fit."""
+    """A call and its work, or None if the windows do not fit."""
     span = (case.kernel - 1) * case.dilation + 1
     if span > min(case.height if case.square else case.width, case.width) + 2 * case.pad or case.pad >= span:
         return None
@@ -114,7 +114,7 @@ def prepared(case: Case) -> tuple[Callable[[], object], tuple[int, int, int]] | 
 
 
 def timed(case: Case, turns: int) -> Timed | None:
-    """The time of a case. None if the windows do not fit."""
+    """The time of a case, or None if the windows do not fit."""
     call = prepared(case)
     if call is None:
         return None

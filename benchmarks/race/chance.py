@@ -36,7 +36,7 @@ def pool(rng: np.random.Generator, dtype: str) -> Workload:
 
 def races(rng: np.random.Generator, dtype: str, layouts: list[str], threads: int,
           seconds: float) -> Iterator[tuple[Workload, Row]]:
-    """Races until the time is over."""
+    """Races on random pools, until the time is over."""
     field, until = Races([peer for peer in PEERS if not missing(peer)], PACE), time.perf_counter() + seconds
     while time.perf_counter() < until:
         WORKLOADS[NAME] = work = pool(rng, dtype)

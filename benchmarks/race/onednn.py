@@ -27,7 +27,7 @@ class Argument(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library; PackageNotFoundError if it is not installed."""
+    """The shared library. Raises PackageNotFoundError if oneDNN is not installed."""
     files = importlib.metadata.distribution("onednn-cpu-gomp").files or []
     path = next(file.locate() for file in files if file.name.startswith("libdnnl.so"))
     return ctypes.CDLL(str(path))

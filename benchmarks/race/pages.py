@@ -34,7 +34,7 @@ class PageRow(NamedTuple):
 
 
 def rows(page: Path) -> list[PageRow]:
-    """All rows."""
+    """All rows of a page."""
     found = []
     for dtype, channels, start, threads, head, body in PART.findall(page.read_text(encoding="utf-8")):
         names = head.split(" | ")

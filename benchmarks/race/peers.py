@@ -14,7 +14,7 @@ PEERS = {  # by the names used in tables
 
 
 def missing(name: str) -> str | None:
-    """The reason why a peer cannot take part at all, or None."""
+    """The reason why a peer is missing from all races, or None."""
     try:
         if name == "onednn":
             onednn.library()

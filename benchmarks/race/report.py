@@ -153,7 +153,7 @@ def full(rows: list[Row]) -> Iterator[str]:
 
 
 def markdown(rows: list[Row], facts: dict[str, str]) -> str:
-    """The whole page."""
+    """The whole page of results."""
     return "\n".join([PREFACE, *table(("", ""), facts.items(), 2), *sections(rows), "## All rows\n", *full(rows)])
 
 

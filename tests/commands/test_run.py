@@ -358,7 +358,7 @@ def test_integers_are_equal_unless_atol_says_so(ours, theirs, options, agree):
 
 
 def test_indices_are_equal_whatever_the_tolerance():
-    """An index that is off by one is a different position."""
+    """Indices must be equal whatever the tolerance, because an index that is off by one is a different position."""
     x, values = np.ones(1, np.float32), np.ones(1, np.float32)
     loose = comparison.Tolerance(1.0, 9.0)
     assert comparison.node_agrees(x, [values, np.array([1000])], [values, np.array([1000])], loose)

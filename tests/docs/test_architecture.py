@@ -118,7 +118,7 @@ def test_the_map_of_the_source_has_every_folder():
 
 
 def test_every_file_is_installed():
-    """A file that no meson.build lists would be missing from the wheel."""
+    """A meson.build lists every file of the package, because wheels lack files that are not listed."""
     named = {build.parent / name for build in PACKAGE.rglob("meson.build")
              for name in re.findall(r"'([\w./]+\.pyi?)'", build.read_text())}
     files = {path for suffix in ("py", "pyi") for path in PACKAGE.rglob(f"*.{suffix}")}

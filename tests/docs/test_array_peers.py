@@ -156,7 +156,8 @@ def test_means_whose_sum_overflows() -> None:
 
 
 def test_incomplete_blocks() -> None:
-    """`ceil_mode` uses only existing elements, like Pillow. Padding that counts equals scikit-image's zeros."""
+    """`ceil_mode` uses only existing elements, like Pillow. Padding that counts has the effect of scikit-image's
+    zeros."""
     x = -np.random.default_rng(0).random((7, 10)).astype(np.float32)
     filled = onnxpool.average_pool(x, 4, strides=4, pads=(0, 0, 1, 2), count_include_pad=1, axes=(0, 1))
     kept = onnxpool.average_pool(x, 4, strides=4, ceil_mode=1, axes=(0, 1))
@@ -179,7 +180,7 @@ def test_ties() -> None:
 
 
 def test_infinities() -> None:
-    """OpenCV pads with the least number rather than minus infinity, and pandas takes infinities for NaN."""
+    """OpenCV pads with the least number rather than minus infinity, and pandas treats infinities as NaN."""
     x = np.full((5, 5), -np.inf, np.float32)
     assert (onnxpool.max_pool(x, 3, pads=1, axes=(0, 1)) == x).all()
     assert cv2.dilate(x, np.ones((3, 3), np.uint8))[0, 0] == np.finfo(np.float32).min
@@ -197,7 +198,8 @@ def test_nan_left_out() -> None:
 
 
 def test_dtypes_of_other_packages() -> None:
-    """Means of integers become float64 in scikit-image, and so do all results of bottleneck and of moving windows."""
+    """Means of integers become float64 in scikit-image, and so do all results of bottleneck, and results of moving
+    windows."""
     x = np.arange(16, dtype=np.uint8).reshape(4, 4)
     assert measure.block_reduce(x, (2, 2), np.mean).dtype == np.float64
     assert bottleneck.move_max(x, 2).dtype == np.float64

@@ -147,7 +147,7 @@ def test_the_readme_tells_the_results_of_the_conformance_suite() -> None:
 
 
 def test_the_readme_tells_how_long_builds_and_tests_take_as_contributing_does() -> None:
-    """Times of builds and tests are in both files, because both are read first."""
+    """The README and CONTRIBUTING.md give the same times of builds and tests, because either may be read first."""
     readme, contributing = (" ".join((ROOT / page).read_text().split()) for page in ("README.md", "CONTRIBUTING.md"))
     told = re.findall(r"(\d+ to \d+) minutes", readme)
     assert len(told) == 2

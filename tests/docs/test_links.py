@@ -36,7 +36,7 @@ def anchored(page: Path) -> Iterator[tuple[Path, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_anchors_are_headings(page: Path) -> None:
-    """Each link to a part of a page names one of its headings, also in the README, which is not in the site."""
+    """Each link to a part of a page names one of that page's headings, also in the README, which is not in the site."""
     assert [(target.name, anchor) for target, anchor in anchored(page) if anchor not in headings(target)] == []
 
 

@@ -26,7 +26,7 @@ FIXED = """
     ("check model.onnx", CHECKED, DIFFERS), ("fix model.onnx fixed.onnx", FIXED, OK)], ids=["check", "fix"])
 def test_the_output_of_a_command(line: str, text: str, status: int, tmp_path: Path,
                                  monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page shows what the command prints about a model."""
+    """The page shows the output that the command prints for a model."""
     page = (ROOT / "docs" / "reference" / "commands.md").read_text()
     shown = page.partition(f"$ onnxpool {line}\n")[2].partition("```")[0]
     monkeypatch.chdir(tmp_path)

@@ -179,7 +179,7 @@ def test_a_pause_grows_with_each_wait_and_is_bounded() -> None:
 
 @pytest.mark.parametrize("size", [2, 64])
 def test_a_second_without_a_wait_shortens_the_next_pause(size: int) -> None:
-    """A wait that comes after a second without one starts a pause a quarter as long as the last pause."""
+    """A wait that comes after a second without waits starts a pause a quarter as long as the last pause."""
     ceiling, time = team.Ceiling(), 10.0
     for _ in range(3):
         ceiling.note(size, 0, MOMENT, time)
@@ -301,7 +301,8 @@ print("equal")
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
                     reason="threads cannot be bound to different processors")
 def test_waits_before_the_work_count_too() -> None:
-    """After a call, a worker without a core has not yet returned to the pool, and the next call waits for it first."""
+    """A wait before the work counts too, as for a worker without a core that has not yet returned from the call
+    before."""
     slow, unnoticed = map(int, run("""
 import subprocess, sys
 
@@ -341,7 +342,8 @@ def test_pauses_can_be_forbidden() -> None:
 
 @with_threads
 def test_a_wait_for_a_longer_region_pauses_nothing() -> None:
-    """Regions of an image are not equal tasks. One thread may work for as long as another waits."""
+    """A thread that waits because another has a longer region causes no pause: the regions of an image are not equal
+    tasks."""
     assert float(run("""
 image = np.zeros((1, 64, 256, 256), np.float32)
 regions, images = np.array([[0, 0, 80, 80], [0, 0, 250, 250]], np.float32), np.zeros(2, np.int64)

@@ -72,7 +72,7 @@ def test_padding_is_not_remembered():
 
 @pytest.mark.smoke
 def test_an_operator_does_not_keep_its_plan():
-    """A plan refers to its operator, so a reference back would be a cycle."""
+    """An operator does not refer to its plan, because plans refer to operators and a cycle would result."""
     operator = onnxpool.MaxPool(kernel_shape=(3, 1))  # no other test refers to its plan
     operator(X)
     plan = weakref.ref(operator.plan(X.shape, X.dtype))

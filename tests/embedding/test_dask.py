@@ -112,7 +112,8 @@ def test_many_chunks_do_not_change_results(check: Any) -> None:
 
 @pytest.mark.parametrize("result", ["float64", "int64"])
 def test_means_of_small_integers_do_not_depend_on_chunks(result: str) -> None:
-    """int64, the default dtype of integers, has sums that float64 represents if its elements are small."""
+    """Means of small integers, whose sums float64 represents exactly, do not depend on chunks, even for int64, the
+    default dtype."""
     x = np.random.default_rng(1).integers(-50, 100, (60, 7, 26))
     truth = onnxpool.global_average_pool(x, axes=(1, 2), dtype=result)
     for chunks in ((60, 7, 3), (20, 2, 1), (60, 4, 13)):
@@ -453,7 +454,7 @@ def client() -> Iterator[Any]:
 
 
 def test_several_processes(client: Any) -> None:
-    """Tasks are sent to other processes, and results are returned."""
+    """Worker processes receive tasks from this process, and return the results."""
     x = np.random.default_rng(0).standard_normal((60, 70, 3))
     d = da.from_array(x, chunks=(13, 17, 2))
     y, indices = pools.max_pool(d, 4, strides=3, axes=(0, 1), return_indices=True)

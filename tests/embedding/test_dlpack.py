@@ -227,7 +227,8 @@ def test_what_no_array_can_be_is_refused(changed: Any, error: type[Exception], m
 
 
 def test_a_later_major_version_is_refused() -> None:
-    """Tensors of a later major version, which may differ in structure, are not read. Later minor versions are."""
+    """Tensors of a later major version, which may differ in structure, are not read. Tensors of later minor versions
+    are read."""
     x = some()
     producer = Producer(x, version=(2, 0), data=None, ndim=-7)
     with pytest.raises(onnxpool.PoolError, match=r"of DLPack 2\.0, but only 1\.x"):

@@ -58,7 +58,7 @@ def test_threads_share(name: str) -> None:
 
 
 def test_many_callers_few_threads() -> None:
-    """40 callers do not multiply threads."""
+    """The number of threads does not grow with the number of callers, such as 40."""
     scenario("threads", "many_callers_few_threads")
 
 

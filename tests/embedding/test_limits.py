@@ -74,7 +74,8 @@ def legal_calls(count):
 
 
 def test_random_calls_need_what_plain_loops_count():
-    """A call runs if both limits are what it needs, and is refused if either is less. Then `out` is untouched."""
+    """A call runs if both limits equal its needs. It is refused, and `out` stays untouched, if either limit is
+    lower."""
     seen = set()
     for call, nbytes, least, most in legal_calls(CALLS):
         y = arrays(call.run(onnxpool))
@@ -102,7 +103,7 @@ def test_taps_are_counted_without_a_look_at_each_window(size, out, kernel, strid
 
 
 def test_work_of_absurd_attributes_is_counted_at_once():
-    """Windows of 2^61 taps count as windows over the whole array, and padding is no work."""
+    """Windows of 2^61 taps count as windows over the whole array, and padding does not count as work."""
     start = time.perf_counter()
     with onnxpool.limits(max_work=10**6):
         needed = refusal(lambda: onnxpool.max_pool(X, 2**61, auto_pad="SAME_UPPER"), "max_work")

@@ -62,7 +62,7 @@ def test_a_scope_can_be_entered_within_itself(name: str) -> None:
 
 @BOTH
 def test_scopes_may_be_left_in_any_order(name: str) -> None:
-    """Blocks that do not enclose each other, as in an ExitStack, end what they began and nothing else."""
+    """Blocks that do not enclose each other, as in an ExitStack, end their own settings and no others."""
     one, other = SCOPES[name](), SCOPES[name]()
     with ExitStack() as first:
         first.enter_context(one)
@@ -151,7 +151,7 @@ def test_a_scope_decorates_functions(name: str) -> None:
 
 @BOTH
 def test_leaving_a_block_elsewhere_is_an_error(name: str) -> None:
-    """A block that is left in another thread stays in force where it was entered."""
+    """Leaving a block in another thread is an error, and the block stays in force where it was entered."""
     scope, errors = SCOPES[name](), []
 
     def leave() -> None:

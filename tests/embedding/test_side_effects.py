@@ -286,7 +286,7 @@ def test_inputs_in_any_form_are_read_and_never_written(dtype: Any) -> None:
 
 
 def test_results_lie_in_memory_as_x_does() -> None:
-    """Channels of results are adjacent if channels of x are. `out` keeps the order that its owner chose."""
+    """Channels of results are adjacent if channels of x are. `out` keeps its own memory order."""
     x = np.ones((2, 9, 8, 3), np.float32).transpose(0, 3, 1, 2)
     rois = np.array([[0, 0, 0, 3, 3]], np.float32)
     for y in (onnxpool.max_pool(x, 2), onnxpool.average_pool(x, 1), onnxpool.global_max_pool(x),

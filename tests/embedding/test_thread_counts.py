@@ -45,7 +45,8 @@ def test_environment_chooses_the_thread_count(variables: dict[str, str], expecte
 @pytest.mark.parametrize("value", [str(ABSURD), str(2**70), "9" * 5000, "abc", "", "0", "-3", "1.5"])
 @pytest.mark.parametrize("name", THREAD_COUNTS)
 def test_absurd_environment_is_harmless(name: str, value: str) -> None:
-    """An absurd count, or anything that is not a count, means the granted processors. A parallel call works."""
+    """An absurd count, or a value that is no count, is replaced by the number of granted processors, and a parallel
+    call works."""
     spare_libomp(name, value)
     text = COUNT + "\nimport numpy as np; onnxpool.max_pool(np.ones((4, 16, 128, 128), np.float32), 3)"
 
@@ -55,7 +56,7 @@ def test_absurd_environment_is_harmless(name: str, value: str) -> None:
 @bound
 @pytest.mark.parametrize("name", THREAD_COUNTS)
 def test_a_variable_counts_for_no_more_than_the_processors_granted(name: str) -> None:
-    """A process on one processor runs one thread, whatever its environment says."""
+    """A process on one processor runs one thread, whatever its environment variables request."""
     assert program(ONE_PROCESSOR + COUNT, **{name: "2"}) == "1"
 
 

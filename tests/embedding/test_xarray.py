@@ -533,7 +533,7 @@ def test_indices_are_positions_in_the_whole_variable() -> None:
 
 
 def test_a_coordinate_is_pooled_with_itself() -> None:
-    """If a coordinate is pooled, the result is its own coordinate, as with coarsen."""
+    """A pooled coordinate is its own coordinate in the result, as with coarsen."""
     x = line(np.arange(6)).x
     y = pools.max_pool(x, {"x": 2}, strides=2)
     assert y.values.tolist() == y.x.values.tolist() == [1, 3, 5]
@@ -801,7 +801,7 @@ def test_what_xarray_does() -> None:
 
 
 def test_files_that_are_not_loaded(tmp_path: Any) -> None:
-    """Variables of an open file are read when they are pooled."""
+    """Variables of an open file are read by pooling."""
     pytest.importorskip("scipy")
     x = dataset().drop_vars(["other", "member"])
     x.to_netcdf(tmp_path / "x.nc", engine="scipy")

@@ -29,5 +29,5 @@ print("inside")
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8", "int8"])
 def test_rows_between_inaccessible_pages(dtype, last):
-    """Rows of every length, in windows with and without indices, lie next to a page that cannot be read."""
+    """Rows of every length can lie next to an inaccessible page, in windows with and without indices."""
     assert program(PROGRAM.format(dtype=dtype, last=last)) == "inside"

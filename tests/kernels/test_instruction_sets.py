@@ -69,7 +69,8 @@ def digests():
 
 @pytest.mark.parametrize("level", INSTRUCTION_SETS)
 def test_same_bits(level):
-    """Neither the instruction set nor the contents of fresh memory change a bit; unavailable sets are refused."""
+    """Neither the instruction set nor the contents of fresh memory change a bit, and unavailable instruction sets are
+    refused."""
     run = launch(__file__, ONNXPOOL_ISA=level, MALLOC_PERTURB_=NOISE)
     if level in onnxpool.kernels.available():
         assert run.returncode == 0, run.stderr

@@ -104,7 +104,7 @@ def held_without_nans(name: str, more: dict[str, object]) -> int:
 
 @pytest.mark.parametrize("axes", [(0, 1), 1])
 def test_whole_means_of_large_integers_hold_few_mebibytes(process, axes: tuple[int, ...] | int) -> None:
-    """Whole means of large integers hold few mebibytes. Pieces of elements once took as much memory as the array."""
+    """Whole means of large integers hold few mebibytes. Converted pieces once took as much memory as the array."""
     assert measured(process, held_by_whole_means, axes) <= 8 * PROMISED
 
 

@@ -17,7 +17,7 @@ LONG = 2048  # maximum number of values of a row
 
 @pytest.fixture(autouse=True)
 def _by_rows():
-    """Channels are not transposed, so that their number decides how many neighbours in memory form a row."""
+    """Forbids transposing channels, so that their number decides how many neighbours in memory form a row."""
     base._plan.cache_clear()
     Forced.lanes = False
     yield
@@ -27,7 +27,7 @@ def _by_rows():
 
 @pytest.fixture
 def _any_processor():
-    """Costs choose as on the processor for which a test asks."""
+    """Lets costs choose as on the processor that a test requests."""
     Forced.lanes = None
     yield
     planner.prepare(kernels.units, kernels.REGISTER, kernels.PICKS, layout.REGISTER)

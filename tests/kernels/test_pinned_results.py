@@ -13,7 +13,7 @@ OPERATORS = {"AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"
 
 
 def test_results_are_those_of_the_file():
-    """Each case has one hash for all layouts, thread counts, splits and floating-point states."""
+    """Each case has the hash of the file for all layouts, thread counts, splits and floating-point states."""
     for isa in kernels.available():
         done = launch(pinned.__file__, "--few", ONNXPOOL_ISA=isa)
         assert done.returncode == 0, done.stderr

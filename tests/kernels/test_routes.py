@@ -43,7 +43,7 @@ FENCE = 4096  # bytes beyond scratch memory that are watched
 
 @contextmanager
 def forced(route=None, lanes=None):
-    """Plans made within the block take this route if it applies; none is cached."""
+    """Makes plans in the block take this route if the route applies, without caching them."""
     base._plan.cache_clear()
     Forced.solver, Forced.lanes = route, lanes
     try:

@@ -24,7 +24,7 @@ def test_norms_of_single_elements_are_magnitudes(p: float, dtype: str) -> None:
 @pytest.mark.parametrize("p", [1e-30, 5e-4, 1 / 1000, 1 / 500, 1 / 64])
 @pytest.mark.parametrize("count", [2, 3, 100])
 def test_norms_of_ones_are_powers_of_their_number(p: float, count: int) -> None:
-    """Norms of ones are powers of their number, which soon exceed the range."""
+    """A norm of n ones is a power of n, which soon exceeds the range."""
     (y,) = onnxpool.global_lp_pool(np.ones((1, 1, count)), p=p, opset=1).ravel()
     digits = math.log2(count) / p
     if digits >= 1024:

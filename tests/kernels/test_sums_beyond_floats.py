@@ -22,8 +22,8 @@ SOLVERS = (None, *sorted({row["name"] for row in kernels.routes()}))
     (onnxpool.AveragePool, np.float32, 126), (onnxpool.AveragePool, ml_dtypes.bfloat16, 126),
     (onnxpool.AveragePool, np.float64, 1022), (onnxpool.LpPool, np.float64, 1000)])
 def test_strided_rows_are_computed_again(monkeypatch, operator, dtype, exponent, memory, solver):
-    """A retry may use another solver, which may need contiguous rows where the first solver does not. Sums over
-    windows of more than 8 places and several axes were once wrong by any amount."""
+    """Strided rows are right if a retry uses another solver, which may need contiguous rows. Sums over windows of more
+    than 8 places and several axes were once wrong by any amount."""
     rng = np.random.default_rng(4)
     before = kernels.pools.tiles_computed_again()
     for rank in (1, 2, 3):

@@ -122,7 +122,7 @@ def test_the_best_time_of_several_rounds_wins(monkeypatch, times, place):
 
 
 def test_slow_ways_are_dropped_and_time_is_kept(monkeypatch):
-    """A way that takes twice as long is timed once. Nothing begins when the time is over, except the usual way."""
+    """A way that takes twice as long is timed once. When the time is over, only the usual way is still timed."""
     calls, timed = ticking(monkeypatch, [[10], [30], [9.5]], passing=0.01)
     assert ways.fastest(calls, 0.2) == 2
     assert timed.count(1) == 1
@@ -377,7 +377,7 @@ def test_wisdom_must_be_a_mapping(data):
 
 @pytest.mark.parametrize("shape", [(1, 64, 15, 15), (2, 64, 90, 90)])
 def test_nodes_of_sessions_are_tuned(monkeypatch, shape):
-    """Each new shape is measured once, with the array of the first run, or with its parts for several threads."""
+    """Each new shape is measured once, with the array of the first run, which several threads share in parts."""
     measured = []
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: measured.append(len(calls)) or len(calls) - 1)
     options = onnxruntime.SessionOptions()

@@ -124,7 +124,7 @@ def test_output_can_be_a_dtype(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_output_can_be_an_array(name: str) -> None:
-    """An output array is returned, whatever its strides and its byte order are."""
+    """An output array is returned, whatever its strides and byte order."""
     x = rng.integers(0, 200, (9, 8)).astype(np.uint8)
     expected = getattr(ndimage, name)(x, 3, mode="wrap")
     for y in (np.empty_like(x), np.empty((8, 9), np.uint8).T, np.empty((18, 8), np.uint8)[::2],

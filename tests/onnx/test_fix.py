@@ -338,7 +338,7 @@ def test_an_older_version_with_another_meaning(fixed):
 @pytest.mark.parametrize(("operator", "given"), [("LpPool", "kernel_shape = [2], "), ("GlobalLpPool", "")])
 @pytest.mark.parametrize(("p", "opset"), [("3.0", 2), ("1.5", 1)])
 def test_an_exponent_of_another_type(fixed, operator, given, p, opset):
-    """The exponent is a float in version 1. In version 2, it is an integer, which cannot be a fraction."""
+    """A fractional exponent keeps a node at version 1, because exponents are integers in version 2."""
     done, model = fixed(f"""
         <ir_version: 3, opset_import: ["" : 1]>
         agraph (float[1, 1, 4] x) => (float[a, b, c] y) {{ y = {operator} <{given}p = {p}> (x) }}""", "onnxruntime")
@@ -349,7 +349,7 @@ def test_an_exponent_of_another_type(fixed, operator, given, p, opset):
 
 
 def test_a_norm_of_everything(fixed):
-    """GlobalLpPool-22, for which onnxruntime has no kernel, becomes LpPool."""
+    """GlobalLpPool-22, for which onnxruntime has no kernel, becomes an LpPool."""
     _, model = fixed("""
         <ir_version: 8, opset_import: ["" : 22]>
         agraph (float[N, 2, 4, 5] x) => (float[N, 2, 1, 1] z) {

@@ -172,7 +172,7 @@ def test_pads_within_functions_and_bodies() -> None:
 
 
 def test_names_of_bodies_hide_those_outside() -> None:
-    """The input of a body is not the constant that has the same name outside."""
+    """The input of a body hides a constant of the same name outside the body."""
     body = helper.make_graph(
         [node("Add", ["pads", "pads"], ["twice"]), node("Pad", ["x", "twice"], ["p"]),
          node("MaxPool", ["p"], ["q"], **POOL), node("Identity", ["cond"], ["cond_out"]),
@@ -203,7 +203,7 @@ def test_merged_pads_are_found_behind_nodes() -> None:
 
 
 def test_max_unpool_to_a_computed_shape() -> None:
-    """The output_shape of MaxUnpool decides the size of its result, if it is known."""
+    """The output_shape of MaxUnpool decides the size of the result, if output_shape is known."""
     made = model([
         node("MaxPool", ["x"], ["m", "i"], kernel_shape=[2, 2], strides=[2, 2]), node("Shape", ["x"], ["s"]),
         node("MaxUnpool", ["m", "i", "s"], ["p"], kernel_shape=[2, 2], strides=[2, 2])], (1, 3, 9, 9))

@@ -172,7 +172,7 @@ def test_what_others_do(row: dict[str, str], needs_named_version: Any) -> None:
 
 
 def test_sessions_with_onnxpool() -> None:
-    """A session with onnxpool registered refuses as onnxpool does, or computes the window."""
+    """A session on which onnxpool is registered refuses what onnxpool refuses, or computes the window."""
     for pool in [pool for pool in POOLS if pool.operator not in MICROSOFT][::7]:
         def run(pool: Pool = pool) -> Any:
             return sessions.session(pool.model, "all", opset=pool.version).run(None, pool.feeds)

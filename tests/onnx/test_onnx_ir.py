@@ -29,7 +29,7 @@ def quiet(caplog):
 
 
 def outcome(node, opsets):
-    """The operator of a node, or everything that its error says."""
+    """The operator of a node, or all fields of the error."""
     try:
         return from_node(node, opsets)
     except (PoolError, PoolTypeError) as error:
@@ -99,7 +99,7 @@ def test_floats_have_the_precision_of_nodes():
 
 
 def test_references_to_attributes_of_functions():
-    """A node of a function is refused if the caller sets an attribute, in either form."""
+    """A node of a function is refused if the caller sets an attribute, whether the node is from onnx or onnx-ir."""
     proto = helper.make_node("MaxPool", ["x"], ["y"], strides=[2])
     proto.attribute.append(AttributeProto(name="kernel_shape", ref_attr_name="size", type=AttributeProto.INTS))
     kind, text, *fields = same(proto, {"": 22})

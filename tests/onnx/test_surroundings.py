@@ -107,7 +107,7 @@ def test_a_row_of_graphs_holds(row, steps, how):
 
 @pytest.mark.parametrize(("rows", "steps", "how"), HOLDS_NOT, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_row_of_graphs_does_not_hold(rows, steps, how):
-    """If one thing differs, nothing is merged."""
+    """The warning does not apply to a graph that differs in one detail, in which nothing is merged."""
     assert not {name for name in names(graph(steps, **how)) if name.startswith(rows)}
 
 
@@ -183,7 +183,7 @@ SIMPLIFIED = [
 
 @pytest.mark.parametrize(("steps", "rows"), SIMPLIFIED)
 def test_simplifiers_merge_the_pad(steps, rows):
-    """onnxoptimizer merges every Pad of zeros, onnxsim since 0.8 only where a mean counts padding."""
+    """onnxoptimizer merges every Pad of zeros. Since 0.8, onnxsim merges a Pad only where a mean counts padding."""
     made = graph(steps, size=6 if OVER in steps else 7)
     found = {runtime: names(made, release, runtime) for runtime, release in (
         ("onnxoptimizer", (0, 4, 2)), ("onnxsim", (0, 4, 36)))}

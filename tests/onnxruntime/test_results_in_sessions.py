@@ -201,7 +201,8 @@ def test_whole_models(name):
 @pytest.mark.parametrize("opset", [10, 11, 13, 18, 19])
 @pytest.mark.parametrize(("shape", "pads"), [((1, 1, 2), [0, 0, 0, 0, 0, 1]), ((1, 1, 1, 2), [0] * 7 + [1])])
 def test_a_pad_before_a_mean_is_data(opset, shape, pads):
-    """Zeros added by a Pad count, and the pads of the pool do not, whichever way the library is registered."""
+    """Zeros that a Pad adds count in the divisor, and pads of the pool do not, whichever way the library is
+    registered."""
     x = np.array([2, 4], np.float32).reshape(shape)
     kernel = [1] * (x.ndim - 3) + [2]
     pool = helper.make_node("AveragePool", ["z"], ["y"], kernel_shape=kernel,
@@ -228,7 +229,8 @@ def test_a_pad_before_a_maximum_is_data():
 
 
 def test_dilations_of_a_fused_mean_are_refused():
-    """onnxruntime fuses a dilated mean between Q and DQ into an operator without dilations, and refuses that itself."""
+    """onnxruntime fuses a dilated mean between Q and DQ into an operator without dilations, and refuses the fused node
+    itself."""
     scale, zero = np.float32(0.5), np.uint8(3)
     nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["d"]),
              helper.make_node("AveragePool", ["d"], ["a"], kernel_shape=[2, 2], dilations=[2, 2]),

@@ -314,7 +314,7 @@ print(made[1].run(None, {"x0": x})[0].shape)
 
 @pytest.mark.parametrize("end", EXITS)
 def test_a_process_ends_well(end):
-    """An interpreter that ends while sessions are alive exits with 0, silently."""
+    """An interpreter that ends while sessions are alive exits with 0 and prints nothing."""
     run = launch("-c", EXIT + EXITS[end])
     assert (run.returncode, run.stdout.strip(), run.stderr) == (0, "(1, 8, 254, 254)", "")
 

@@ -181,7 +181,7 @@ def test_refused(name: str) -> None:
 
 
 def test_a_wrong_layout_of_colours_gets_a_hint() -> None:
-    """An image with colours is a legal ONNX array, but its colours are pooled. The explanation says so."""
+    """The explanation hints that colours are pooled if an image with colours, a legal ONNX array, has them last."""
     hint = "axes=(0, 1)"
     assert hint in onnxpool.MaxPool(kernel_shape=2).plan(RGB.shape, "float32").explain()
     assert hint not in onnxpool.MaxPool(kernel_shape=2).plan((1, 1, 4), "float32").explain()

@@ -1,4 +1,5 @@
-"""Operators and plans are called without tuples and dictionaries of arguments, and still like Python methods."""
+"""Operators and plans are called without building tuples and dictionaries of arguments, but behave like Python
+methods."""
 
 import numpy as np
 import pytest

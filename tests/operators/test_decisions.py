@@ -326,7 +326,8 @@ def test_no_spatial_axis(operator, dtype):
 
 
 def test_lp_pool_1_without_kernel_shape():
-    """LpPool-1 declares kernel_shape as optional, but nothing can be computed without it."""
+    """LpPool-1 without kernel_shape is refused: its schema declares the attribute as optional, but nothing can be
+    computed without it."""
     with pytest.raises((onnxpool.PoolError, onnxpool.PoolTypeError)):
         onnxpool.LpPool(opset=1)(np.zeros((1, 1, 3), np.float32))
 
@@ -351,7 +352,7 @@ def test_quantised(dtype, plane, numbers, result, channels_last):
     [("uint8", 255, 0, 2902), ("int8", -128, 127, 3000), ("int8", 127, -128, 3000)],
 )
 def test_quantised_sum_is_exact(dtype, value, zero_point, side, channels_last):
-    """A sum beyond 32 bits still yields the mean."""
+    """A mean is right even if its sum needs more than 32 bits."""
     x = np.full((1, side, side, 1) if channels_last else (1, 1, side, side), value, dtype)
     numbers = (np.float32(0.5), np.array(zero_point, dtype), np.float32(0.5), np.array(zero_point, dtype))
     y = onnxpool.qlinear_global_average_pool(x, *numbers, channels_last=channels_last)
@@ -371,7 +372,7 @@ def test_large_mean(rows, columns, value):
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_nan_at_every_lane(dtype, channels_last):
-    """A NaN reaches exactly the maxima whose window contains it, at every width and position."""
+    """A NaN reaches the maxima of exactly those windows that contain it, at every width and position."""
     pair = {"kernel_shape": 2}
     for width in range(1, 71):
         x = np.tile(np.arange(width) % 97 - 40.0, (width, 2, 1))  # image n has its NaN at position n

@@ -145,7 +145,7 @@ def test_any_real_number_is_a_float(value: Any) -> None:
 @pytest.mark.parametrize("value", [True, np.True_, np.timedelta64(2, "s"), 2 + 0j, "2", np.str_("2"), Decimal(2), [2.0],
                                    np.array([2.0]), np.array(True), np.datetime64(2, "s"), np.array("2")], ids=repr)
 def test_what_is_no_real_number(value: Any) -> None:
-    """Bools, and objects that NumPy or Python can only convert, are refused as real numbers."""
+    """Bools are refused as real numbers, and so are objects that NumPy or Python can only convert."""
     for name, call in {"p": partial(onnxpool.GlobalLpPool, p=value, opset=1),
                        "spatial_scale": partial(onnxpool.RoiAlign, spatial_scale=value)}.items():
         with pytest.raises(PoolTypeError, match=f"{name} must be a float, got "):
@@ -181,7 +181,7 @@ def test_integers_of_numpy(value: Any) -> None:
 @pytest.mark.parametrize("value", [np.timedelta64(2, "s"), np.array([[2]]), np.array(True), np.array(2.0), Fraction(2)],
                          ids=repr)
 def test_what_is_no_integer(value: Any) -> None:
-    """Objects that are no integers are refused, such as timedelta64, which NumPy counts as an integer."""
+    """Objects that are not integers are refused, including timedelta64, which NumPy counts as an integer."""
     x = np.ones((1, 1, 4, 4), np.float32)
     for call in (partial(onnxpool.max_pool, x, value), partial(onnxpool.max_pool, x, 2, num_threads=value),
                  partial(onnxpool.max_pool, x, 2, opset=value), partial(onnxpool.set_num_threads, value)):
@@ -191,7 +191,7 @@ def test_what_is_no_integer(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [1, Fraction(1), 1.0, np.float32(1), np.float64(1)], ids=repr)
 def test_scales_of_quantised_tensors(value: Any) -> None:
-    """Python's real numbers are rounded to float32, in which huge numbers are infinite."""
+    """Python's real numbers are rounded to float32, which turns huge numbers into infinity."""
     x, one = np.arange(16, dtype=np.uint8).reshape(1, 1, 4, 4), np.float32(1)
     for call, inputs in ((onnxpool.qlinear_average_pool, (np.uint8(0), one, np.uint8(0), 2)),
                          (onnxpool.qlinear_global_average_pool, (np.uint8(0), one, np.uint8(0)))):

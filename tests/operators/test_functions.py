@@ -148,7 +148,7 @@ def test_a_required_keyword():
 
 
 def test_calls_leave_no_references_behind():
-    """A call leaves as many references to arguments, names and results as a Python call."""
+    """After a call, arguments, names and results have as many references as after a Python call."""
     kernel, strides, name = [2, 2], (2, 1), "".join(("num_", "threads"))
     y = np.empty((2, 3, 4, 7), np.float32)
 

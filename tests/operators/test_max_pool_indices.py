@@ -136,7 +136,8 @@ def test_empty_window_value(dtype, channels_last):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 def test_signed_zero_is_the_first(dtype, channels_last):
-    """Among zeros of both signs, the first one counts, with its sign, for every number of channels and position."""
+    """Among zeros of both signs, the first zero is returned, with its sign, for every number of channels and
+    position."""
     for width in (2, 3, 8, 17, 33, 70):
         generator = np.random.default_rng(width)
         x = generator.choice([0.0, -0.0, -1.0], (2, 5, width)).astype(DTYPES[dtype])

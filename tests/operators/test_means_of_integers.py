@@ -194,7 +194,8 @@ def sums_along(x: Array, kernel: int, axis: int) -> Array:
 @pytest.mark.parametrize("kernel", [(16, 17), (1, 258), (17, 17), (128, 256), (181, 181), (182, 182), (1, 256)])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_bytes_whose_sums_need_more_than_16_bits(dtype: str, kernel: tuple[int, int]) -> None:
-    """Extremes, ties and random bytes give exact means, with windows about as large as the loops of int16 take."""
+    """Extremes, ties and random bytes give exact means, with windows near the largest size that the int16 loops
+    accept."""
     rng = np.random.default_rng(5)
     limits = np.iinfo(dtype)
     arrays = [np.full((190, 260), value, dtype) for value in (limits.min, limits.max)]

@@ -168,7 +168,8 @@ def test_tiles_cover_the_result_once(limit: dict[str, int]) -> None:
 
 
 def test_tiles_count_elements_that_are_read_for_the_order_of_sums() -> None:
-    """Parts of few channels read more channels than they return. Their bytes are within the limit, too."""
+    """Parts of few channels read more channels than they return. The bytes that such parts read are within the
+    limit."""
     plan = onnxpool.GlobalAveragePool(channels_last=True).plan((2, 6, 5, 300), "float32")
     for wanted in (1, 100, 299):
         low, high = plan.tile([slice(0, 1)] * 3 + [slice(0, wanted)]).inputs[3].indices(300)[:2]

@@ -370,7 +370,7 @@ def test_positions_around_a_region_are_said_to_be_left_out() -> None:
     onnxpool.RoiAlign(spatial_scale=1e-40).plan((1, 1, 9, 9), "float32"),
     onnxpool.MaxRoiPool(pooled_shape=7).plan((0, 1, 9, 9), "float32")], ids=["samples", "corners", "images"])
 def test_an_image_that_is_no_region_is_not_drawn(plan: Plan) -> None:
-    """If an image is no region, it is not drawn, and its text says everything."""
+    """An image that is not a region is not drawn, and the picture has only text."""
     text = plan.explain().svg()
     check_frame(text)
     assert not any(mark.data for mark in marks_of(text))

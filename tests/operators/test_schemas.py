@@ -309,7 +309,8 @@ def test_ranges_of_any_length_are_refused() -> None:
 
 
 def test_reference_to_an_attribute_of_a_function_is_refused() -> None:
-    """A node of a function is refused if the caller sets an attribute, with the names of both and a way out."""
+    """A node of a function is refused if the caller sets an attribute. The error names both attributes and a way
+    out."""
     pool = node("MaxPool", strides=[2])
     pool.attribute.append(onnx.AttributeProto(name="kernel_shape", ref_attr_name="size", type=onnx.AttributeProto.INTS))
     with pytest.raises(onnxpool.PoolError) as caught:
@@ -349,7 +350,7 @@ def test_both_names_of_the_standard_domain_are_known(domain: str) -> None:
 )
 def test_another_default_is_a_row(operator: str, attribute: str, kind: Attribute,
                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version with another default needs only its row. Earlier versions keep theirs."""
+    """A version with another default needs only its row. Earlier versions keep their defaults."""
     usual: Any = getattr(onnxpool, operator)
     schema = schemas.SCHEMAS[operator]
     newest = schema.versions[-1]

@@ -139,7 +139,7 @@ SCALES = (np.float32(0.05), np.uint8(3), np.float32(0.04), np.uint8(7))
 @pytest.mark.parametrize("operator", [
     onnxpool.QLinearGlobalAveragePool, lambda **given: onnxpool.QLinearAveragePool(kernel_shape=[2, 3], **given)])
 def test_a_plan_keeps_nothing_of_a_quantisation(operator, channels_last):
-    """Each call has scales and zero points of its own, and gets an error if they are missing or wrong."""
+    """Each call uses its own scales and zero points, and raises an error if any is missing or wrong."""
     shape = (2, 9, 9, 80) if channels_last else (2, 80, 9, 9)
     x = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
     pool = operator(channels_last=channels_last)
@@ -343,7 +343,7 @@ def test_wrong_pairs_are_refused_after_right_ones(indexed):
 
 @pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
 def test_units_of_times_are_not_mixed(kind):
-    """Consecutive arrays with the same dtype number but other units are told apart."""
+    """Consecutive arrays that differ only in the unit of times are told apart."""
     operator = onnxpool.MaxPool(kernel_shape=2, axes=0)
     seconds, nanoseconds = (np.arange(12).astype(f"{kind}[{unit}]") for unit in ("s", "ns"))
     for x in (seconds, seconds, nanoseconds, nanoseconds, seconds):

@@ -336,7 +336,7 @@ def test_combined_means_near_the_limits():
 
 
 def test_partial_results_of_other_plans_are_refused():
-    """Partial results of means that skip NaNs have counts, so partial results of other plans are refused."""
+    """Partial results of means that skip NaNs include counts, so partial results of other plans are refused."""
     x = np.array([1.0, np.nan, 3.0])
     plans = [onnxpool.GlobalAveragePool(axes=0, skipna=skipna).plan(x.shape, x.dtype) for skipna in (False, True)]
     for plan, other in (plans, plans[::-1]):

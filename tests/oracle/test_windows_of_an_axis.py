@@ -56,8 +56,8 @@ def test_windows_are_those_of_plain_loops():
 
 
 def test_parts_of_an_axis_have_its_windows():
-    """Parts read what their windows need, and at least one element. A part may begin after the axis, but not end before
-    it."""
+    """Parts read the elements that their windows need, and at least one element. A part may begin after the axis, but
+    not end before it."""
     rng = np.random.default_rng(1)
     for _ in range(2000):
         axis, taps, divisors = random_axis(rng)

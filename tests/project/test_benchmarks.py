@@ -1,4 +1,4 @@
-"""The benchmarks run, on arrays so small that this takes almost no time."""
+"""The benchmarks run, on arrays so small that a run takes almost no time."""
 
 import inspect
 import json
@@ -122,8 +122,7 @@ def test_aligned_arrays_begin_at_a_cache_line(dtype: str) -> None:
 
 @pytest.mark.parametrize("peer", PEERS)
 def test_a_peer_agrees(peer: str) -> None:
-    """If another library supports a workload, it returns onnxpool's results, so that the race compares the same
-    work."""
+    """Each library that supports a workload returns onnxpool's results, so that the race compares the same work."""
     if reason := missing(peer):
         pytest.skip(reason)
     races, ran = race.Races([peer], rounds.QUICK), 0
