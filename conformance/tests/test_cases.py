@@ -132,7 +132,7 @@ def test_random_cases_have_results():
 
 
 def test_the_oracle_refuses_geometries():
-    """The oracle, too, refuses cases whose geometry is refused."""
+    """The oracle refuses each case whose expected result is a refusal of the geometry."""
     for case in CASES:
         if case.rule in ("d10 refused", "d14 refused", "places", "images", "d24 refused"):
             with pytest.raises(GeometryError):

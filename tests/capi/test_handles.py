@@ -188,7 +188,7 @@ def test_a_handle_outlives_what_it_was_made_of() -> None:
 
 
 def test_prepared_releases_its_handle() -> None:
-    """A `Prepared` holds one reference, and drops it when it dies."""
+    """A `Prepared` holds one reference, and releases it when deleted."""
     pool = (plan := onnxpool.GlobalMaxPool().plan((1, 1, 777), "float32"))._row_major_pool()
     before = sys.getrefcount(pool)
     prepared = cython_api.Prepared(plan)
@@ -211,7 +211,7 @@ def test_failed_preparations_leave_nothing() -> None:
 
 
 def test_nhwc_geometry_says_its_layout() -> None:
-    """For NhwcMaxPool, channels_last=0 means not given."""
+    """For NhwcMaxPool, channels_last=0 means that the layout is not given."""
     given = native.geometry(NHWC_MAX, (1, 4, 5, 3), "uint8", kernel_shape=(2, 2))
 
     assert native.shape_of(native.prepare_geometry(given)) == (1, 3, 4, 3)

@@ -176,7 +176,8 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("typed", "message"), MISTAKES, ids=[typed for typed, _ in MISTAKES])
 def test_mistakes(typed, message, model, monkeypatch):
-    """Each mistake gets an error that suggests a correction, in the library's words if it has the same error."""
+    """Each mistake gets an error that suggests a correction, in the library's words if the library reports the same
+    mistake."""
     monkeypatch.chdir(model.parent)
     status, out, err = ended(shlex.split(typed))
     assert (status, out) == (CANNOT, "")

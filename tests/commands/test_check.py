@@ -524,7 +524,7 @@ def test_refused_nodes(check, tmp_path, capsys):
 
 
 def test_the_text(tmp_path, capsys):
-    """Each node has a line, its attributes, its windows and its warnings; the last line counts."""
+    """Each node has a line, its attributes, its windows and its warnings; the last line has the totals."""
     path = save(tmp_path / "m.onnx", """
         <ir_version: 8, opset_import: ["" : 22]>
         agraph (double[1, 1, 4] x) => (double[a, b, c] y) {

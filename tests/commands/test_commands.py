@@ -143,7 +143,7 @@ def test_names_that_the_output_cannot_show(model):
 
 
 def test_paths_of_any_bytes(model, tmp_path, capsys):
-    """A file name that is not valid text works, and can be named in an error."""
+    """A file name that is not valid text is accepted, and errors can show it."""
     path = os.fsdecode(bytes(tmp_path) + b"/\xff.onnx")
     os.rename(model, path)
     assert command.main(["check", path, "--json"]) == OK

@@ -47,7 +47,7 @@ def model(tmp_path):
 
 
 def test_an_operator(explained):
-    """Attributes, dtype, opset and layout reach the plan."""
+    """Attributes, dtype, opset and layout on the command line reach the plan."""
     text = explained("AveragePool", "kernel_shape=3,2", "auto_pad=SAME_UPPER", "--shape", "1,8,8,3", "--dtype",
                      "bfloat16", "--opset", "22", "--channels-last")
     operator = onnxpool.AveragePool(kernel_shape=(3, 2), auto_pad="SAME_UPPER", opset=22, channels_last=True)

@@ -201,7 +201,8 @@ def test_exceptions_of_the_library(name):
 
 
 def test_what_is_escaped():
-    """Escaping changes what repr escapes, in the same way. Beyond that, it changes only commands of build servers."""
+    """Escaping changes the characters that repr escapes, in the same way. Otherwise, only commands of build servers are
+    changed."""
     special = "\\'\""  # repr shows these in different ways, depending on the text
     for first in range(0, 0x110000, 0x100):
         text = "".join(chr(code) for code in range(first, first + 0x100) if chr(code) not in special)

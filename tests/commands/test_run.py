@@ -329,7 +329,7 @@ def test_a_real_difference_is_exit_status_1(tmp_path, run, capsys):
     ([], DIFFERS), (["--atol=0.5"], OK), (["--atol=0.4"], DIFFERS), (["--rtol=0.2"], OK), (["--rtol=0.01"], DIFFERS),
 ])
 def test_tolerances(tmp_path, ramp, monkeypatch, options, status):
-    """Floats may differ by as much as --rtol and --atol say, and by default hardly at all."""
+    """Floats may differ by as much as --rtol and --atol allow, and by default only by a few roundings."""
     monkeypatch.setattr(models, "by_onnxruntime",
                         lambda *args: comparison.Rival([args[-1][0] - np.float32(0.5)], print))
     path = save(tmp_path / "m.onnx", [node("AveragePool", **HALVES)])

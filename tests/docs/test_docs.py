@@ -65,7 +65,7 @@ def test_the_cython_example_is_part_of_an_extension() -> None:
 
 
 def test_the_page_on_operators_lists_what_is_supported() -> None:
-    """The table has each operator with its versions."""
+    """The page's table lists each operator with its versions."""
     text = (ROOT / "docs" / "operators.md").read_text()
     listed = re.findall(r"^\| `\w+` \| (?:com\.microsoft )?(\w+)[^|]* \| ([\d, ]+) \|", text, re.MULTILINE)
     versions: dict[str, list[int]] = {}

@@ -443,7 +443,8 @@ LACKING = ("torch-uneven-maximum", "torch-uneven-counted", "torch-uneven-mean", 
 
 
 def test_torch_does_what_the_rows_say() -> None:
-    """torch's functions lack what the rows say, and agree on all other nodes, except for norms with ceil_mode."""
+    """torch's functions lack the features that the rows name, and agree on all other nodes, except for norms with
+    ceil_mode."""
     pytest.importorskip("torch")
     seen = {True: 0, False: 0, None: 0}
     draw = np.random.default_rng(5)

@@ -51,7 +51,7 @@ def test_each_package_has_rows() -> None:
 
 @pytest.mark.parametrize("ours", [row[2] for row in ROWS])
 def test_calls_of_onnxpool_run(ours: str) -> None:
-    """The right columns are calls, whether or not the other package is installed."""
+    """The calls in right columns run, whether or not the other package is installed."""
     assert eval(ours, {"np": np, **{name: getattr(onnxpool, name) for name in onnxpool.__all__}, **arrays()}).size
 
 

@@ -34,7 +34,7 @@ def test_the_pages_name_the_versions_that_are_installed_for_the_tests() -> None:
 
 
 def test_the_configuration_is_one_of_triton() -> None:
-    """The configuration parses as Triton's own message, and has the model's folder, tensors and files."""
+    """The configuration parses as Triton's own message, and names the model's folder, tensors and files."""
     text_format = pytest.importorskip("google.protobuf.text_format")
     found = importlib.util.find_spec("tritonclient")
     if found is None or found.origin is None:

@@ -148,7 +148,7 @@ GEOMETRIES: list[tuple[dict[str, Any], tuple[tuple[int, ...], ...]]] = [
 @pytest.mark.smoke
 @pytest.mark.parametrize(("given", "chunks"), GEOMETRIES)
 def test_tasks_take_the_chunks_that_they_need_and_no_others(given: dict[str, Any], chunks: Any) -> None:
-    """A task takes the chunks that the slices of its part touch."""
+    """A task takes exactly the chunks that the slices of its part touch."""
     x = da.zeros(tuple(map(sum, chunks)), dtype=np.float32, chunks=chunks)
     y = pools.max_pool(x, **given, axes=(0, 1))
     plan = onnxpool.MaxPool(**given, axes=(0, 1)).plan(x.shape, x.dtype)
@@ -304,7 +304,7 @@ def test_plans_of_parts_are_bounded() -> None:
 
 
 def test_nothing_is_computed_before_the_result_is() -> None:
-    """Building a graph makes no chunk."""
+    """Building a graph computes no chunk."""
     made = []
 
     def remembered(block: Array) -> Array:

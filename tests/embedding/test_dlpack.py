@@ -130,7 +130,7 @@ def test_writeable_unless_the_tensor_is_not() -> None:
 
 @BOTH
 def test_the_tensor_lives_as_long_as_the_array(versioned: bool) -> None:
-    """The deleter is called once, when the last view of the array is gone."""
+    """A tensor's deleter is called once, when the last view of the array is gone."""
     producer = Producer(some(), versioned=versioned)
     y = onnxpool.from_dlpack(producer)
     view = y[0, 1:]
@@ -240,7 +240,7 @@ def test_a_later_major_version_is_refused() -> None:
 
 @pytest.mark.parametrize("device", [(3, 0), (11, 1)], ids=["CUDA host", "ROCm host"])
 def test_pinned_memory_is_memory_of_the_cpu(device: tuple[int, int]) -> None:
-    """Memory of the processor that a device can access is read."""
+    """Pinned memory, which belongs to the CPU although a device can access it, is read."""
     assert onnxpool.from_dlpack(Producer(some(), device=device)).shape == (2, 3, 4)
 
 
@@ -451,7 +451,7 @@ def test_onnxruntime_values(dtype: Any) -> None:
 
 
 def test_onnxruntime_capsules() -> None:
-    """The capsule of an OrtValue can be read too."""
+    """The capsule of an OrtValue can be read."""
     x = some(ml_dtypes.bfloat16)
     value = ort_value(x)
 
@@ -459,7 +459,7 @@ def test_onnxruntime_capsules() -> None:
 
 
 def test_numpy_arrays() -> None:
-    """An ndarray is a tensor too, and a read-only one stays read-only."""
+    """An ndarray can be read as a tensor, and a read-only one stays read-only."""
     x = some()
     x.flags.writeable = False
 
@@ -490,7 +490,7 @@ def test_torch_tensors() -> None:
 
 
 def test_jax_arrays() -> None:
-    """Arrays of jax are read in place, bfloat16 too."""
+    """Arrays of jax, including bfloat16 arrays, are read in place."""
     numpy = pytest.importorskip("jax.numpy")
     x = numpy.arange(24).reshape(1, 2, 3, 4).astype(numpy.bfloat16)
 

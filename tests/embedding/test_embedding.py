@@ -24,7 +24,7 @@ def test_forks(name: str) -> None:
 
 @pytest.mark.parametrize("name", scenarios_forks.RETURNING)
 def test_children_return_from_handlers(name: str) -> None:
-    """A handler that runs during a parallel call may fork, and return in the child too."""
+    """A handler that runs during a parallel call may fork, and the handler may return in the child."""
     scenario("forks", "return_from_a_handler", name)
 
 
@@ -36,7 +36,8 @@ def test_children_raise_in_handlers(error: str) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_multiprocessing(method: str) -> None:
-    """Pools and executors of every start method work after a parallel call, and receive operators and plans."""
+    """multiprocessing's pools and executors work with every start method after a parallel call, and receive operators
+    and plans."""
     scenario("forks", "multiprocess", method)
 
 

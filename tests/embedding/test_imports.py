@@ -66,7 +66,7 @@ def test_the_name_of_an_instruction_set_may_have_spaces_around_it() -> None:
 
 
 def test_every_public_name_is_there_at_once() -> None:
-    """Names whose modules are imported later can be read, listed and imported like any other."""
+    """Names whose modules are imported later can be read, listed and imported like any other name."""
     assert program("""
 import onnxpool
 from onnxpool import *

@@ -155,7 +155,7 @@ def test_ray_refuses_json_that_is_no_array(server: Server) -> None:
 
 
 def test_the_request_of_the_page_gets_its_answer(server: Server) -> None:
-    """The commands of the page print what it shows."""
+    """The page's commands print the output that the page shows."""
     if shutil.which("curl") is None:
         pytest.skip("needs curl")
     (name,) = [name for name, framework in FRAMEWORKS.items() if framework is server.framework]

@@ -297,7 +297,7 @@ def test_results_lie_in_memory_as_x_does() -> None:
 
 
 def test_one_value_stretched_over_an_array_is_read_in_place() -> None:
-    """An array with strides of zero is pooled as it is."""
+    """An array with strides of zero is pooled without a copy."""
     x = np.broadcast_to(np.float32(3), (2, 3, 50, 50))
 
     assert (onnxpool.average_pool(x, 5) == 3).all()

@@ -155,7 +155,8 @@ assert onnxpool.get_num_threads() == 1
 
 
 def test_context_goes_before_setting_goes_before_environment() -> None:
-    """A `with` block overrides the setting, only in its own thread and until it is left, even by an exception."""
+    """A `with` block overrides the setting, but only in its own thread, and only until the block is left, even by an
+    exception."""
     assert program(SETTINGS, ONNXPOOL_NUM_THREADS="1") == ""
 
 

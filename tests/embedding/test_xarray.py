@@ -822,7 +822,7 @@ def test_imports() -> None:
 
 
 def test_the_oracle_of_windows() -> None:
-    """Tests expect as many windows as onnxpool has."""
+    """The oracle of these tests has as many windows as onnxpool."""
     for size, kernel, stride, dilation, before, after, ceil in product((1, 5, 8), (1, 2, 3), (1, 2, 3), (1, 2),
                                                                        (0, 1, 2), (0, 2), (0, 1)):
         op = onnxpool.MaxPool(kernel_shape=kernel, strides=stride, dilations=dilation, pads=(before, after), axes=0,

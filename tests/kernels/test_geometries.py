@@ -347,7 +347,7 @@ EACH = [(kind, dtype) for kind in ("max", "max with indices", "mean", "mean with
 
 @pytest.mark.parametrize(("kind", "dtype"), EACH, ids=str)
 def test_rows_of_every_length(kind, dtype):
-    """Special elements are in every lane, with every length of the remainder after the last vector."""
+    """Rows of every length are right, with special elements in every lane, also after the last full vector."""
     for number, length in enumerate(LENGTHS):
         kernel, strides, pads = LINES[number % len(LINES)]
         row = geometry(5, (3, length), kernel, strides, pads if length > 2 else (2, 9) * 2)
@@ -357,7 +357,7 @@ def test_rows_of_every_length(kind, dtype):
 
 @pytest.mark.parametrize(("kind", "dtype"), EACH, ids=str)
 def test_every_number_of_channels(kind, dtype):
-    """Each channel has special elements in one of the images."""
+    """Any number of channels is right, with special elements of each channel in one of the images."""
     for number, (kernel, strides, pads) in enumerate((*LINES, ((4, 4), (4, 4), 0), ((5, 5), (1, 1), 2))):
         row = geometry(0, (5, 8), kernel, strides, pads)
         call, planes = Call(kind, row.windows, dtype), planes_of(row.sizes, dtype, PLANES)

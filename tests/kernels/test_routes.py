@@ -576,7 +576,7 @@ def test_strips_of_smaller_tiles_are_wider_and_fit(channels_last):
 
 
 def test_rows_that_are_wholly_in_the_padding_are_not_read():
-    """The only window along an axis of one element lies before the element. Nothing before the array is read."""
+    """Nothing before the array is read if the only window along an axis of one element lies before that element."""
     x = Slot(5).hold((2, 5, 7, 5, 3, 1, 2), np.dtype(np.float64), at_end=False, fill=0)
     y = onnxpool.average_pool(x, (3, 3, 2, 1, 1), strides=(3, 2, 2, 2, 2), pads=(4, 0, 2, 1, 0, 0, 4, 0, 0, 0))
     assert np.isnan(y).all()

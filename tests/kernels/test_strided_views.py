@@ -49,7 +49,8 @@ def test_a_view_gives_the_bits_of_its_copy(view, dtype, shape, last):
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("operator", [onnxpool.GlobalAveragePool, onnxpool.GlobalLpPool])
 def test_repeated_elements_are_added_in_the_order_of_a_copy(operator, channels_last):
-    """Axes with stride 0 are lanes wherever the same axes of a copy are lanes."""
+    """Repeated elements are added in the order of a copy: axes with stride 0 are lanes wherever a copy's axes are
+    lanes."""
     rng = np.random.default_rng(0)
     pool = operator(channels_last=channels_last)
     for shape in ((2, 5, 6, 40), (1, 3, 7, 17), (3, 4, 4, 64), (2, 9, 1, 33)):

@@ -162,7 +162,8 @@ def test_a_tile_that_fits_is_whole():
 
 
 def test_there_are_enough_tasks_or_more_would_cost_too_much():
-    """Parts are as large as possible: before the last halving, there were too few tasks."""
+    """Tiles are divided into enough tasks, unless this costs too much, and not further: before the last halving, there
+    were too few tasks."""
     rng = np.random.default_rng(7)
     reached = 0
     for _ in range(400):

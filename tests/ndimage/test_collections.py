@@ -22,7 +22,8 @@ rng = np.random.default_rng(0)
 @pytest.mark.parametrize("name", ndimage.__all__)
 @pytest.mark.parametrize("size", [4, 40])
 def test_dask_arrays(name: str, mode: Any, size: int) -> None:
-    """Results have the same bits and chunks, also with windows that are longer than a chunk or the array."""
+    """Results for dask arrays have the bits of results in memory, and keep the chunks, also with windows that are
+    longer than a chunk or the array."""
     if name.endswith("1d") and isinstance(mode, tuple):
         return
     further: dict[str, Any] = {"truncate": True} if "uniform" in name else {"output": np.float64}
@@ -89,7 +90,7 @@ def test_errors_of_dask_arrays() -> None:
 
 
 def test_labelled_arrays() -> None:
-    """Labels stay, axes have numbers or names, and data may be a dask array."""
+    """Labelled arrays keep their labels, their axes have numbers or names, and their data may be a dask array."""
     a = xr.DataArray(rng.random((6, 8, 5)), dims=("y", "x", "band"), coords={"y": np.arange(6.0)}, name="r",
                      attrs={"unit": "K"})
     for b in (a, a.chunk({"y": 2, "x": 3})):

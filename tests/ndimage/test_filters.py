@@ -217,7 +217,7 @@ def test_means_of_bool_are_rounded() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize("mode", MODES)
 def test_nan(dtype: Any, mode: str) -> None:
-    """Windows with a NaN have the result NaN, unless NaNs are skipped."""
+    """The result of a window with a NaN is NaN, unless NaNs are skipped."""
     x = np.arange(12).reshape(3, 4).astype(dtype)
     x[1, 3] = np.nan
     held = ndimage.maximum_filter(np.isnan(x), 3, mode=mode)
@@ -422,7 +422,7 @@ def test_caches_are_cleared() -> None:
     {"mode": ["wrap", "constant", "mirror"], "cval": 3.5}])
 @pytest.mark.parametrize("name", ["maximum_filter", "uniform_filter", "grey_dilation"])
 def test_memory(name: str, given: dict[str, Any]) -> None:
-    """No copy of the array is made, whatever its borders and its memory layout are."""
+    """No copy of the array is made, whatever its borders and memory layout."""
     x = rng.integers(0, 200, (700, 400, 24)).astype(np.int16)
     for array in (x, x[::-1, ::-1], x.transpose(1, 0, 2)):
         getattr(ndimage, name)(array[:9], 3, **given)

@@ -140,7 +140,7 @@ def test_what_is_compatible():
 
 
 def test_errors_keep_their_text():
-    """Errors of a pooling node arrive with the library's message, for a model, a node, a shape and a dtype."""
+    """Errors of a pooling node keep the library's message, for a model, a node, a shape and a dtype."""
     bad = helper.make_node("LpPool", ["x"], ["y"], "norm", kernel_shape=[2, 2], ceil_mode=1)
     text = "node 'norm': LpPool-11: ceil_mode=1 given, but ceil_mode was introduced in LpPool-18"
     with pytest.raises(NodeError, match=text):

@@ -441,7 +441,8 @@ def test_all_other_bytes_stay(tmp_path):
 
 
 def test_a_graph_in_two_pieces(tmp_path):
-    """protobuf merges two pieces of a graph, so that places in the file differ from places in the model."""
+    """A model whose graph is stored in two pieces is refused, because protobuf merges them and places in the file
+    differ from places in the model."""
     model = parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 5] x) => (float[a, b, c] z) {

@@ -44,7 +44,8 @@ def same(proto, opsets):
 
 
 def test_malformed_nodes():
-    """Wrong attributes and domains, of any type that a node can hold, are refused with the same words."""
+    """Wrong attributes and domains, of any type that a node can hold, are refused with the same words as in a
+    NodeProto."""
     refused = accepted = 0
     for seed in SEEDS:
         choices = SeededChoices(seed)

@@ -61,7 +61,7 @@ def registered(registry):
 
 
 def test_the_page_names_the_versions_that_are_tested():
-    """The versions on the page are pinned for the tests."""
+    """The page names the versions that are pinned for the tests."""
     pinned = dict(re.findall(r"^([\w-]+)==(.*)$", (TESTS / "onnx" / "versions.txt").read_text(), re.MULTILINE))
     named = re.search(r"tested\s+with\s+onnx-ir\s+(\S+),\s+onnxscript\s+(\S+)\s+and\s+spox\s+(\S+):", PAGE).groups()
     assert named == tuple(pinned[name] for name in ("onnx-ir", "onnxscript", "spox"))
@@ -123,7 +123,8 @@ def pools_of(proto):
 
 
 def test_bodies_and_functions(registered):
-    """Nodes in the branches of an If, in functions, of com.microsoft, and with Indices are folded too."""
+    """Nodes in the branches of an If or in functions are folded, and so are nodes of com.microsoft and nodes with
+    Indices."""
     before = onnx.parser.parse_model(MODEL)
     after = folded(MODEL)
     assert sorted(pools_of(before)) == ["AveragePool", "LpPool", "MaxPool", "MaxPool", "QLinearAveragePool"]
@@ -148,7 +149,7 @@ def test_without_registration(needs_named_version):
 
 
 def test_inputs_stay(registered):
-    """A node whose input may change is not folded: a graph input, even if it has a default."""
+    """A node is not folded if its input may change, as a graph input may, even one with a default."""
     for inputs in ("float[1, 1, 5] c", "float[1, 1, 5] c = {1, 2, 3, 4, 5}"):
         after = folded(f"""
             <ir_version: 10, opset_import: ["" : 21]>

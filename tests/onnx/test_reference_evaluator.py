@@ -230,7 +230,7 @@ def test_a_domain_has_one_opset(imports, tmp_path, capsys):
 
 @pytest.mark.parametrize("imports", [[("", 12), ("ai.onnx", 12)], [("", 12), ("", 12)], [("ai.onnx", 12)]], ids=str)
 def test_the_same_opset_twice(imports, tmp_path, capsys):
-    """Imports that agree are fine under either name, also for a graph."""
+    """Two equal imports of a domain, under either name, are accepted, also for a graph."""
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
     graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 4, 4])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])

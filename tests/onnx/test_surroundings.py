@@ -139,7 +139,8 @@ def test_onnxruntime_does_what_a_row_says(row, steps, how):
 
 
 def test_openvino_pads_with_zero_instead_of_the_zero_point():
-    """OpenVINO pools 8-bit elements if they are quantised before or after the pool."""
+    """The warning appears where OpenVINO pools 8-bit elements, which happens if they are quantised before or after the
+    pool."""
     padded = {**COUNTED, "pads": [1, 1]}
     row = "openvino-quantised-pads"
     for steps in ([DQ, padded, Q], [Q, DQ, padded], [Q, DQ, padded, {"op": "Relu"}]):

@@ -65,7 +65,7 @@ def test_completion_offers_attributes() -> None:
 
 
 def test_plans_of_all_operators_have_axes() -> None:
-    """Plans that reduce windows have one value for each spatial axis, and other plans none."""
+    """A plan that reduces windows has one entry in `axes` for each spatial axis, and any other plan has none."""
     shape = (1, 8, 8, 6)
     for name in dict.fromkeys(row["operator"] for row in onnxpool.supported()):
         row = [row for row in onnxpool.supported() if row["operator"] == name][-1]

@@ -132,7 +132,7 @@ def test_zero_point_must_have_the_dtype_of_the_input(name: str, dtype: Any) -> N
 @pytest.mark.parametrize("dtype", QUANTISED)
 @pytest.mark.parametrize("name", ["x_scale", "x_zero_point", "y_scale", "y_zero_point"])
 def test_every_parameter_is_needed_and_is_one_number(name: str, dtype: Any) -> None:
-    """A parameter that is missing or does not hold exactly one number is refused by name."""
+    """A quantisation parameter that is missing or does not hold exactly one number is refused by name."""
     kind = np.float32 if "scale" in name else dtype
     with pytest.raises((PoolError, PoolTypeError), match=name):
         pooled(dtype, **{name: None})
@@ -284,7 +284,7 @@ BOUNDED = {
 
 @pytest.mark.parametrize("case", BOUNDED)
 def test_work_is_bounded_by_the_data(case: str) -> None:
-    """Attributes of any size get a result or an error, in the time and space of input and output."""
+    """Attributes of any size get a result or an error, in time and memory that input and output bound."""
     pytest.importorskip("resource", exc_type=ModuleNotFoundError)
     dtypes, body = BOUNDED[case]
 

@@ -42,8 +42,8 @@ pytestmark = pytest.mark.smoke
 @pytest.mark.parametrize("case", BAD)
 def test_bad_attribute_is_refused(case: Bad) -> None:
     """A bad attribute is refused, in both layouts and every dtype, in words that name the attribute, and nothing is
-    written. The error has the operator, a given attribute, the axis of the array and the value, all named in its
-    message."""
+    written. The fields of the error hold the operator, the attribute, the axis of the array and the value, as its
+    message does."""
     given = {"kernel_shape": [2, 2], **case.attributes}
     for operator, last in [(name, last) for name in operators_of(case) for last in layouts_of(name)]:
         axis = None if case.axis is None else case.axis + (1 if last else 2)

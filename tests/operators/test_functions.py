@@ -57,7 +57,7 @@ def test_copies_are_the_same_function(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_tools_find_the_parameters(function):
-    """Tools find the parameters: weak references, mocks that check arguments, and inspect's older function."""
+    """Weak references, mocks that check arguments, and inspect's older function work with compiled functions."""
     assert weakref.ref(function)() is function
     declared = inspect.getfullargspec(inspect.unwrap(function))
     found = inspect.getfullargspec(function)

@@ -114,7 +114,7 @@ def test_sums_of_whole_axes_keep_their_order(shape: tuple[int, ...], axes: Any, 
 
 
 def test_a_part_reads_no_more_than_it_needs() -> None:
-    """A part reads the elements between its first and its last tap, and none of other images."""
+    """A part reads the elements between its first and its last tap, and no elements of other images."""
     plan = onnxpool.AveragePool(kernel_shape=3, strides=2, pads=1).plan((4, 3, 9, 9), "float32")
     assert plan.tile((slice(1, 2), slice(None), slice(1, 3))).inputs == (
         slice(1, 2), slice(0, 3), slice(1, 6), slice(0, 9))

@@ -355,7 +355,7 @@ def test_positions_that_are_not_drawn_need_no_memory() -> None:
 
 
 def test_positions_around_a_region_are_said_to_be_left_out() -> None:
-    """A region in the middle of a large map is drawn with its surroundings alone."""
+    """A region in the middle of a large map is drawn with its surroundings, and a caption says what is left out."""
     plan = onnxpool.MaxRoiPool(pooled_shape=(2, 2)).plan((1, 1, 56, 9), "float32")
     text = plan.explain(np.array([[0, 1, 20, 4, 25]], np.float32)).svg()
     rows = {mark.numbers("cell")[0] for mark in marks_of(text) if "cell" in mark.data}

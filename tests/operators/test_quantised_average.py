@@ -163,7 +163,7 @@ def test_attribute_refused(attributes):
 
 
 def test_number_of_inputs():
-    """Zero points may be None, and the last may be omitted. Scales may not. More than five inputs are too many."""
+    """Zero points may be None, and the last may be omitted. Scales are required. More than five inputs are refused."""
     x, *numbers = inputs_of(board(), GOOD)
     op = onnxpool.QLinearAveragePool(kernel_shape=2)
     wanted = op(x, *numbers)

@@ -229,7 +229,7 @@ def test_opset_that_does_not_exist_is_refused(operator: str, opset: int) -> None
 @pytest.mark.parametrize(("operator", "newest"), [("AveragePool", 28), ("QLinearAveragePool", 1),
                                                   ("QLinearGlobalAveragePool", 1)])
 def test_opsets_of_a_domain_end_with_the_newest_known_one(operator: str, newest: int) -> None:
-    """Each domain counts its own versions."""
+    """Each domain has its own newest opset, above which opsets are refused."""
     build(operator, opset=newest)
     with pytest.raises(onnxpool.PoolError, match=f"opset={newest + 1} is not known, and the newest is {newest};"):
         build(operator, opset=newest + 1)
@@ -392,7 +392,7 @@ def test_flag_of_three_values() -> None:
 
 
 def test_attribute_of_later_versions_has_its_first_default() -> None:
-    """A default that changes does not change what the versions before the attribute do."""
+    """Versions before an attribute behave as with its first default, even if a later version changes the default."""
     rows = schemas.since(1), schemas.since(7, {"flag": Flag()}), schemas.since(25, {"flag": Flag(1)})
 
     assert [version.implied for version in schemas.history("Pool", *rows).versions] == [{"flag": 0}] * 2 + [{"flag": 1}]

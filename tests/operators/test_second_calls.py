@@ -256,7 +256,7 @@ SPELLINGS = {  # of a scale and of a zero point
                                       onnxpool.QLinearAveragePool(kernel_shape=2, strides=2)], ids=repr)
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_new_scales_and_zero_points_count(operator, spelling):
-    """A later call with other values, in new objects or the same arrays, agrees with a checked call on a view."""
+    """A later call with other values, in new objects or the same arrays, gives the result of a fully checked call."""
     x = np.arange(2 * 3 * 4 * 4, dtype=np.uint8).reshape(2, 3, 4, 4)
     view = np.repeat(x, 2, axis=-1)[..., ::2]
     plan, (scale, zero) = operator.plan(x.shape, x.dtype), spelling

@@ -22,7 +22,7 @@ def test_config_is_what_show_config_prints(capsys):
 
 
 def test_config_tells_the_threads_of_the_caller():
-    """The number of threads is the one in the caller's context, and the dict belongs to the caller."""
+    """The number of threads is the one in the caller's context, and changing the dict changes no setting."""
     with onnxpool.num_threads(3):
         found = onnxpool.config()
     assert found["threads"] == 3

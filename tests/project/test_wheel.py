@@ -101,7 +101,8 @@ def test_indices_and_unpooling():
 
 
 def test_regions():
-    """A region as large as a plane, pooled to one element, gives the plane's maximum. A constant stays constant."""
+    """A region as large as a plane, pooled to one element, gives the plane's maximum. A constant plane gives the
+    constant."""
     x = elements((1, 2, 4, 4), np.float32)
     rois = np.array([[0, 0, 0, 3, 3]], np.float32)
     np.testing.assert_array_equal(onnxpool.max_roi_pool(x, rois, 1)[0, :, 0, 0], x.max((0, 2, 3)))
