@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def command(source: Path, folder: Path) -> list[str]:
-    """The arguments of pip."""
+    """The arguments with which pip builds the wheel."""
     options = source / "meson.options"
     native = options.is_file() and "instruction_sets" in options.read_text(encoding="utf-8")
     return [sys.executable, "-m", "pip", "wheel", "--no-deps", f"--wheel-dir={folder}",

@@ -85,7 +85,8 @@ class Making:
 
 
 class Import:
-    """A fresh interpreter that imports, compared with one that imports only what onnxpool needs."""
+    """The time of a fresh interpreter that imports onnxpool, compared with one that imports only what onnxpool
+    needs."""
 
     def timeraw_import(self):
         return "import onnxpool"

@@ -76,7 +76,7 @@ class UnusualMax(_Family):
 
 
 class UnusualAverage(_Family):
-    """AveragePool and the global pools with such geometries."""
+    """AveragePool and the global pools with geometries that are rare in networks."""
 
     params = (named("AveragePool", "GlobalAveragePool", "GlobalMaxPool", among=SHAPES),
               ["float32", "float16"], LAYOUTS, THREADS)

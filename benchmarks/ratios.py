@@ -23,9 +23,8 @@ ROUNDS, SECONDS = 8, 0.02
 
 
 def ratio(above, below):
-    """The best time of one divided by the best time of the other, in rounds that alternate, rounded to significant
-    digits.
-    """
+    """The best time of one call divided by the best time of another, in alternating rounds, rounded to significant
+    digits."""
     best = {}
     for _ in range(ROUNDS):
         for timed in (above, below):
@@ -84,7 +83,7 @@ class SecondThread:
 class SecondCaller:
     """The time of a small pool while another Python thread makes the same calls, divided by its time alone.
 
-    It is 1 if threads do not wait for each other, and 2 if they take turns, as they nearly do with the GIL.
+    The ratio is 1 if threads do not wait for each other, and 2 if threads take turns, as they nearly do with the GIL.
     """
 
     params = (["plan", "operator", "function"], list(SMALL))

@@ -21,7 +21,7 @@ class Layer(NamedTuple):
 
 
 def layer(operator: str, *shape: int, kernel: Sizes = 0, strides: Sizes = 1, pads: Sizes = 0, **more: Any) -> Layer:
-    """A layer. Without a kernel, the operator is a global one. Pads are the same at both ends unless all are given."""
+    """A layer. Without a kernel, the operator is a global pool. Pads are the same at both ends unless all are given."""
     axes = len(shape) - 1
 
     def each(values: Sizes) -> list[int]:

@@ -87,8 +87,8 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Choose cases at random, with their names as seeds, and at least one of each test. Those that a mark leaves out of
-    the default run count as slow. Mark the tests for packagers, none of which is slow."""
+    """Choose cases at random, with their names as seeds, and at least one case of each test. Cases that a mark leaves
+    out of the default run count as slow. Mark the tests for packagers, none of which is slow."""
     share = config.getoption("--one-in")
     drawn = {item: random.Random(item.nodeid).random() for item in items}
     for _, cases in itertools.groupby(items, lambda item: item.nodeid.partition("[")[0]):
@@ -112,7 +112,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture
 def needs_named_version(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Skip a test if a package's version is not the one that its table describes, or fail with --named-versions."""
+    """Skip a test if a package's version is not the version that the table describes, or fail with --named-versions."""
     def compare(package: str) -> None:
         try:
             installed = importlib.metadata.version(package)

@@ -91,7 +91,7 @@ class Row(NamedTuple):
 
     @property
     def package(self) -> Package:
-        """The other package."""
+        """The package whose code the row compares with onnxpool's."""
         return next(package for package in PACKAGES if re.match(package.code, self.theirs))
 
     @property
@@ -111,7 +111,7 @@ class Row(NamedTuple):
 
 
 def rows(section: str) -> list[Row]:
-    """The rows of a section. A task may end with the shape that it is about."""
+    """The rows of a section. A task may end with a shape, to which its row applies."""
     text = PAGE.read_text(encoding="utf-8").partition(f"## {section}\n")[2].partition("\n## ")[0]
     found = re.findall(r"^\| (.+?)(?: (\([A-Z],[^)]*\)))? \| `(.+?)` \| `(.+?)` \|$", text, re.MULTILINE)
     return [Row(task, (shape,) if shape else SECTIONS[section][0], theirs, ours)

@@ -47,7 +47,7 @@ class Races:
         return (Timed.calls(prepared.call), "") if right else (None, "gives another result")
 
     def run(self, workload: str, dtype: str, layout: str, start: str, threads: int) -> Row:
-        """One race."""
+        """Run one race."""
         call = Call(workload, dtype, layout, str(threads), start)
         problem = Problem.of(workload, call, layout)
         entries, left_out = {OURS: Timed.calls(call), COPY: copying(call.bytes, threads)}, {}
@@ -78,7 +78,7 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def selection(asked: argparse.Namespace) -> str:
-    """The options that select rows, unless they have their defaults."""
+    """The options that select rows, except for options with default values."""
     named = {name: getattr(asked, name) for name in ("dtypes", "layouts", "starts", "threads", "only")}
     given = [["--" + name, *map(str, [value] if isinstance(value, str) else value)]
              for name, value in named.items() if value != command_line().get_default(name)]

@@ -20,7 +20,7 @@ MOST_AXES = 12
 
 
 class Argument(ctypes.Structure):
-    """dnnl_exec_arg_t."""
+    """The C struct dnnl_exec_arg_t."""
 
     _fields_ = [("place", c_int), ("memory", c_void_p)]
 

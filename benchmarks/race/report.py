@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """By how much onnxpool's median round exceeds its best one."""
+        """By how much onnxpool's median round exceeds its best round."""
         return median(self.times[OURS]) / self.best[OURS] - 1
 
     @property

@@ -83,7 +83,7 @@ def model(problem: Problem, padded: str) -> bytes:
 
 
 def xnnpack(problem: Problem) -> Prepared | None:
-    """An interpreter that holds the input. It takes part if it delegates the operator to XNNPACK."""
+    """An interpreter that holds the input. The peer takes part if the interpreter delegates the operator to XNNPACK."""
     from ai_edge_litert.interpreter import Interpreter
     x = problem.inputs[0]
     _, kind, dtypes = OPERATORS.get(problem.work.operator, (None, None, ()))

@@ -66,7 +66,7 @@ def backend(tmp_path, monkeypatch):
 
 @pytest.fixture
 def answering(monkeypatch):
-    """Replaces backends by one in this process, which returns the expected answers except for some cases."""
+    """Replaces backends by a backend in this process, which returns the expected answers except for some cases."""
     def replace(others):
         def answer(case):
             right = Answer("refused", []) if case.entry["error"] else Answer("", [y for y, _ in case.outputs()])

@@ -65,7 +65,7 @@ class Build:
         shutil.rmtree(staged)
 
     def refresh(self) -> None:
-        """Copy only the source files that differ, so that others keep their times."""
+        """Copy only the source files that differ, so that other files keep their times."""
         files = [ROOT / "meson.build", ROOT / "meson.options"]
         files += [path for name in ("src", "tools") for path in (ROOT / name).rglob("*")
                   if path.is_file() and "__pycache__" not in path.parts]

@@ -24,8 +24,8 @@ def run(seed: int, quick: bool, chosen: slice = slice(None)) -> Iterator[Figure]
     """
     Export cases, build the package, and run onnxpool with each fault that shows in values. `--quick` tries none.
 
-    Faults with tests of their own are left out, because no random call can show them. So are faults that no case
-    can show.
+    Faults with tests of their own are left out, because no random call can show them. Faults that no case can show are
+    left out, too.
     """
     if quick:
         return

@@ -48,7 +48,7 @@ def leaked(seed: int, times: int) -> dict[str, int]:
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Run each program, and repeat handles to see what they leak."""
+    """Run each program, and repeat handles to see what leaks."""
     for program, (few, many, name) in PROGRAMS.items():
         yield from calls_of(TESTS / program, seed, few if quick else many, name)
     times = 20 if quick else 1000

@@ -34,7 +34,7 @@ class Fault(NamedTuple):
     unseen: str = ""
 
     def occurrences(self, tree: Path = ROOT) -> int:
-        """How often the fault's text occurs. It must occur once."""
+        """How often the fault's text occurs. The text must occur once."""
         return (tree / KERNELS / self.file).read_text(encoding="utf-8").count(self.before)
 
     def put_into(self, tree: Path) -> None:
@@ -104,7 +104,8 @@ def rebuild(build: Build, names: Iterable[str]) -> None:
 
 
 def search(build: Build, fault: Fault, methods: dict[str, list[str]], **variables: str) -> tuple[str, str]:
-    """The method that finds a fault, and how it ends; both empty if none finds it. The build is then restored."""
+    """The method that finds a fault, and how it ends; both empty if no method finds the fault. Afterwards, the build is
+    restored."""
     pristine = build.objects.with_name("pristine")
     for path in (build.tree, build.objects):
         shutil.copytree(path, pristine / path.name, symlinks=True)

@@ -43,7 +43,7 @@ def state() -> dict[str, int]:
 
 
 def measure(seed: int, calls: int) -> None:
-    """Repeat random calls, and print the state before and after as JSON. For a process of its own."""
+    """Repeat random calls, and print the state before and after as JSON. Runs in a process of its own."""
     from calls import SeededChoices
     from calls_family import WEIGHTED
     from corruption import draw_corrupted

@@ -20,7 +20,7 @@ PROGRAM = Path(__file__).parents[1] / "oracle" / "corruption.py"
 
 
 def attempt(program: Path, seed: int, calls: int) -> tuple[dict[str, Any] | None, str]:
-    """The counts that a process printed, or None if it ended without them; and its other output."""
+    """The counts that a process printed, or None if there are none, and the other output of the process."""
     command = [sys.executable, str(program), "--calls", str(calls), "--seed", str(seed), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     *findings, last = done.stdout.splitlines() or [""]

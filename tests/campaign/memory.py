@@ -106,7 +106,7 @@ def contents(result: Any) -> bytes:
 
 
 def sweep(seed: int, times: int) -> None:
-    """Attempt each call this many times, and print how often each ending occurred. For a process of its own."""
+    """Attempt each call this many times, and print how often each ending occurred. Runs in a process of its own."""
     import numpy as np
 
     rng = np.random.default_rng(seed)

@@ -15,7 +15,7 @@ SHOWN = 20  # maximum broken relations that are shown
 
 
 def attempt(name: str, first: int) -> tuple[int, list[str]]:
-    """To how many calls a relation applies, and the seeds of the calls for which it does not hold."""
+    """The number of calls to which a relation applies, and the seeds of the calls for which it does not hold."""
     from calls import SeededChoices
     from inapplicable import InapplicableError
     from relations import RELATIONS

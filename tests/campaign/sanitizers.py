@@ -80,7 +80,7 @@ def sanitized(sanitizer: str, tests: list[str]) -> tuple[dict[str, str], list[st
 
 
 def call_and_read(first: int, calls: int) -> None:
-    """Make random calls, and let every byte of their results decide a branch. For a process in valgrind."""
+    """Make random calls, and let every byte of their results decide a branch. Runs in valgrind."""
     import campaign
     from calls import SeededChoices
     from calls_family import WEIGHTED, draw_call

@@ -228,7 +228,7 @@ class Search:
         self.calls = dict.fromkeys((OTHERS, INDICES, POWERS), 0)
 
     def drawn(self) -> Attempt:
-        """A new attempt, or one that differs from a slow one in its attributes or data."""
+        """A new attempt, or an attempt that differs from a slow attempt in its attributes or data."""
         draw = self.draw
         if self.worst and draw.random() < MUTATIONS:
             _, old = self.worst[draw.choice([*self.worst])]

@@ -115,7 +115,7 @@ def repaired(wheel: Path) -> Path:
 
 
 def differences(one: Path, two: Path) -> list[str]:
-    """The members in which two wheels differ; "the archive" if it is something else."""
+    """The members in which two wheels differ; "the archive" if no member differs."""
     if hashlib.sha256(one.read_bytes()).digest() == hashlib.sha256(two.read_bytes()).digest():
         return []
     with zipfile.ZipFile(one) as first, zipfile.ZipFile(two) as second:

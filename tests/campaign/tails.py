@@ -48,7 +48,7 @@ def by_onnxruntime(x: Any, attributes: dict[str, Any]) -> Callable[[], Any]:
 
 
 def measure(pool: str, contestant: str, calls: int) -> None:
-    """Print the sorted microseconds of calls as JSON. For a process of its own."""
+    """Print the sorted microseconds of calls as JSON. Runs in a process of its own."""
     import numpy as np
 
     shape, attributes = POOLS[pool]

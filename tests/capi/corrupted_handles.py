@@ -44,7 +44,7 @@ class InexpressibleError(Exception):
 
 
 def fields_of(call):
-    """The fields of a call's geometry, whatever its attributes are."""
+    """The fields of a call's geometry, whatever attributes the call has."""
     spatial = call.x.ndim - 2
     if type(call.opset or 0) is not int or abs(call.opset or 0) >= 2**31:
         raise InexpressibleError
@@ -161,13 +161,13 @@ def python_plan(fields):
 
 
 class Behind(ctypes.Structure):
-    """A geometry with bytes behind it."""
+    """A geometry that is followed by further bytes."""
 
     _fields_ = (("known", native.Geometry), ("more", ctypes.c_uint8 * 4096))
 
 
 def geometry(fields, **strides):
-    """The struct, with room behind it and behind each list."""
+    """The struct, with spare memory after the struct and after each list."""
     whole = Behind()
     whole.known.size = native.SIZE
     lists = {name: padded(value) for name, value in fields.items() if name in LISTS and value is not None}
@@ -179,7 +179,8 @@ def geometry(fields, **strides):
 
 
 def memory_orders(choices, shape, itemsize):
-    """Strides in bytes of an array without gaps, with its axes in some order and direction; and where it begins."""
+    """Strides in bytes of an array without gaps, with axes in some order and direction, and the place of its first
+    element."""
     order = list(range(len(shape)))
     if choices.chance(40):
         order = [choices.pick(order[i:]) if i == 0 else axis for i, axis in enumerate(order)]

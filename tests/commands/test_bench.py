@@ -17,7 +17,8 @@ pytestmark = pytest.mark.smoke
 
 @pytest.fixture
 def model(tmp_path):
-    """A model with a node that both can run, and one of float64 means, for which onnxruntime has no kernel."""
+    """A model with a node that both libraries can run, and a node of float64 means, for which onnxruntime has no
+    kernel."""
     path = tmp_path / "m.onnx"
     onnx.save(parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 19]>

@@ -35,7 +35,7 @@ def explained(capsys):
 
 @pytest.fixture
 def model(tmp_path):
-    """A model with a node whose sizes are known, and one whose sizes are not."""
+    """A model with a node whose sizes are known, and a node whose sizes are unknown."""
     path = tmp_path / "m.onnx"
     onnx.save(parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 19]>

@@ -22,7 +22,7 @@ AXES = ",".join(["1"] * 65)
 
 
 def failed(words):
-    """The last line of standard error of a command that cannot do what it should."""
+    """The last line of standard error of a command that fails."""
     status, out, err = ended(words)
     assert (status, out) == (CANNOT, "")
     assert "Traceback" not in err

@@ -19,7 +19,7 @@ CYTHON = re.compile(r"^from (\.*[\w.]*) c?import (\([^)]*\)|.*)", re.MULTILINE)
 
 
 def listed():
-    """The modules of the page from top to bottom, each with those that it imports."""
+    """The modules of the page from top to bottom, each with the modules that it imports."""
     text = (ROOT / "docs" / "project" / "modules.md").read_text(encoding="utf-8").partition("\nFiles of packages")[0]
     rows = re.findall(r"^\| `([\w.]+)` \|.*\|(.*)\|$", text, re.MULTILINE)
     return {name: set(re.findall(r"`([\w.]+)`", cell)) for name, cell in rows}
@@ -39,7 +39,8 @@ def module_of(path):
 
 
 def whole(parts):
-    """The module of a file in a package that is one module. Headers of the core are another: planning uses them too."""
+    """The module of a file in a package that is one module. Headers of the core are another module, because planning
+    uses them too."""
     return "kernels.core" if parts[:2] == ("kernels", "core") else parts[0]
 
 

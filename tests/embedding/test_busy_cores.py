@@ -48,7 +48,7 @@ class Machine:
         self.waits = 0
 
     def call(self, time: float) -> float:
-        """Make a call, and return when the next one begins."""
+        """Make a call, and return the time at which the next call begins."""
         threads = self.ceiling.threads(self.wanted, time)
         waits = threads > 1 and self.late(threads, time)
         end = time + WORK + WAIT * waits

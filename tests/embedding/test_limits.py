@@ -59,7 +59,7 @@ def arrays(result):
 
 
 def legal_calls(count):
-    """Random calls, and what they need."""
+    """Random calls, with the bytes and the work that each needs."""
     for seed in itertools.count():
         call = draw_call(SeededChoices(seed), (*WEIGHTED, "MaxRoiPool", "RoiAlign"))
         try:

@@ -42,7 +42,7 @@ class Case(NamedTuple):
 
 
 def elements(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Random elements, some of them equal, and occasionally some not finite."""
+    """Random elements, some of which are equal, and occasionally some not finite."""
     if dtype.kind == "b":
         return rng.random(shape) < 0.5
     if dtype.kind in "iumM":

@@ -18,7 +18,7 @@ SECONDS = 120  # maximum time that an answer may take
 
 
 def program() -> str | None:
-    """The path of a Chromium, if one is installed that can be driven through pipes."""
+    """The path of an installed Chromium that can be driven through pipes, if there is one."""
     return next(filter(None, map(shutil.which, NAMES)), None) if os.name == "posix" else None
 
 

@@ -136,7 +136,8 @@ needs_flushing = pytest.mark.skipif("both" not in STATES, reason="only x86-64 an
 
 @contextmanager
 def state(name: str) -> Iterator[None]:
-    """Run a block in one of `STATES`, as far as the processor has it, which must leave it and its flags unchanged."""
+    """Run a block in one of `STATES`, as far as the processor has this state. The block must leave the state and its
+    flags unchanged."""
     before = get()
     put(STATES[name])
     try:

@@ -151,11 +151,11 @@ class Server(NamedTuple):
             connection.close()
 
     def pool(self, x: NDArray[Any]) -> Answer:
-        """The answer to an array."""
+        """The framework's answer to a request to pool an array."""
         return self.post(json.dumps(self.framework.written(x)))
 
     def pooled(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The array in the answer to an array."""
+        """The array in the framework's answer to an array."""
         answer = self.pool(x)
         assert answer.status == 200, answer
         return self.framework.read(json.loads(answer.text))

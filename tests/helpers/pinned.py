@@ -151,7 +151,7 @@ def with_nans(shape: tuple[int, ...], name: str, signalling: bool) -> Array:
 
 class Case(NamedTuple):
     """
-    A case. If its result depends on the layout, there is one for each.
+    A case. If a result depends on the layout, each layout has a case.
 
     Attributes
     ----------

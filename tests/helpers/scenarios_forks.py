@@ -53,7 +53,7 @@ def fork_and_exit() -> None:
 
 
 def fork_twice() -> None:
-    """A child that has pooled can fork too. Its child and its sibling pool in parallel, and then all of them do."""
+    """A child that has pooled can fork. Its child and its sibling pool in parallel, and then all processes do."""
     def child() -> None:
         first_parallel_call_works()
         ended_well(fork(first_parallel_call_works))

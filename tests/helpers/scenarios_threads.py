@@ -152,7 +152,7 @@ def limits_in_threads() -> None:
 
 
 def parallel_calls() -> None:
-    """Parallel calls return the same bits as serial ones, whatever the environment says, and the process survives."""
+    """Parallel calls return the same bits as serial calls, whatever the environment says, and the process survives."""
     parallel_call_works()
     onnxpool.average_pool(LARGE, 3)
     ended_well(fork(parallel_call_works))

@@ -155,7 +155,8 @@ SCALES = np.float32(0.037), 3, np.float32(0.021), 100
 
 
 def planes_of(sizes, dtype, distinct):
-    """Planes of ordinary elements, of zeros of both signs and some that are not finite, of huge, and of tiny ones."""
+    """Planes of ordinary elements, of zeros of both signs among elements that are not finite, of huge elements, and of
+    tiny elements."""
     rng = np.random.default_rng(len(sizes))
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

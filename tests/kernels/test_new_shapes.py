@@ -57,7 +57,8 @@ def other_shapes(rng, plan, count):
 
 
 def laid_out(rng, x):
-    """An equal array that is C-contiguous, or cut out of a larger one, perhaps with every second element of an axis."""
+    """An equal array that is C-contiguous, or cut out of a larger array, perhaps with every second element of an
+    axis."""
     if rng.random() < 0.5 or not x.ndim:
         return x
     gaps = [rng.choice((0, 0, 1, 5)) for _ in x.shape]
@@ -88,9 +89,9 @@ def loops_dtype(plan):
 
 
 def rare(plan, first):
-    """Whether Python plans a call. It does for huge attributes, for windows that skip NaNs and may have no tap, for a
-    quantised window over the whole array, for means that need more than a quotient of floats, and for elements that are
-    cast to another dtype than in the first plan."""
+    """Whether Python, rather than compiled code, plans a call. Python does for huge attributes, for windows that skip
+    NaNs and may have no tap, for a quantised window over the whole array, for means that need more than a quotient of
+    floats, and for elements that are cast to another dtype than in the first plan."""
     if loops_dtype(plan) != loops_dtype(first):
         return True
     if isinstance(plan, (IntegerMeanPlan, WholeMeanPlan)) or (

@@ -12,7 +12,7 @@ POWERS = [1, 1.5, 2, 2.5, 3, 4, 5, 7, 30, 0.5, 0.01, 1000]
 
 
 def equal_elements(taps: int, p: float, digits: int) -> np.ndarray:
-    """Elements whose norm is the largest number, less a few times 2^-53 of it."""
+    """Equal elements whose norm is below the largest number by a few times 2^-53 of that number."""
     return np.full(taps, LARGEST * (1 - digits * 2**-53) / taps**(1 / p))
 
 

@@ -53,7 +53,7 @@ def cases():
 
 
 def run(names):
-    """Run only the cases with these names, and return the names of those that pass."""
+    """Run only the cases with these names, and return the names of the cases that pass."""
     runner = Runner(backend)
     for name in names:
         runner.include(f"^{name}_cpu$")

@@ -57,7 +57,7 @@ def quantised(operator, x, **attributes):
 
 
 def unpool(*shape):
-    """A MaxUnpool, with an output_shape if one is given."""
+    """A MaxUnpool, with an output_shape if a shape is given."""
     places = np.array([[[[0, 3], [12, 15]]]], np.int64)
     further = (np.array(shape, np.int64),) if shape else ()
     return Example("MaxUnpool", 11, (ramp(1, 1, 2, 2), places, *further), {"kernel_shape": [2, 2], "strides": [2, 2]})

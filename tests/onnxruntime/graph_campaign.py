@@ -141,10 +141,10 @@ def check(graph: Graph) -> Outcome:
     """
     Run a graph in every way.
 
-    A session that leaves nodes to onnxruntime must answer like onnxruntime at that level, or as the operators define.
-    One that takes the nodes must answer as the operators define. In three cases onnxruntime's answer is accepted too:
-    it puts operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds float16 at other
-    points of a graph. A graph that onnxruntime finds invalid is refused in all ways.
+    A session that leaves nodes to onnxruntime must answer like onnxruntime at that level, or as the operators define. A
+    session that takes the nodes must answer as the operators define. In three cases onnxruntime's answer is accepted
+    too: onnxruntime puts operators of its own between Q and DQ, it computes nodes on constants itself, and it rounds
+    float16 at other points of a graph. A graph that onnxruntime finds invalid is refused in all ways.
     """
     half = graph.has("float16")
     expected = truth(graph)

@@ -24,7 +24,7 @@ def label(row: dict[str, Any]) -> str:
 
 
 def made(row: dict[str, Any], **given: Any) -> Any:
-    """The operator at its version, with its required attributes and those that are given."""
+    """The operator at its version, with its required attributes and the attributes that are given."""
     required = {name: GIVEN[name] for name, kind in row["attributes"].items() if kind["required"]}
     return getattr(onnxpool, row["operator"])(**{"opset": row["version"], **required, **given})
 

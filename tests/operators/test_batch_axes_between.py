@@ -12,7 +12,7 @@ import onnxpool
 
 
 def cases(seeds: range) -> Iterator[tuple[cases_axes.Case, Any]]:
-    """Random calls with batch axes between pooled ones, and their plans."""
+    """Random calls with batch axes between pooled axes, and their plans."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         rank = int(rng.integers(3, 6))

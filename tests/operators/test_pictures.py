@@ -149,7 +149,7 @@ def check_cells(cells: Sequence[Shown], truths: Sequence[Truth]) -> None:
 
 
 def check_image(marks: Sequence[Shown], truths: Sequence[Truth], divided: bool) -> None:
-    """The picture of two axes."""
+    """Check the picture of two axes."""
     cells = [mark for mark in marks if "cell" in mark.data]
     check_cells(cells, truths)
     boxes = [mark for mark in marks if "window" in mark.data]
@@ -201,7 +201,7 @@ def check_image(marks: Sequence[Shown], truths: Sequence[Truth], divided: bool) 
 
 
 def check_strips(marks: Sequence[Shown], truths: Sequence[Truth], divided: bool) -> None:
-    """The picture of one axis, or of more than two."""
+    """Check the picture of one axis, or of more than two axes."""
     for number, truth in enumerate(truths, 2):
         own = [mark for mark in marks if mark.data.get("axis") == str(number)]
         cells = [mark for mark in own if "cell" in mark.data]

@@ -92,7 +92,7 @@ def divided(call: Call) -> list[tuple[Along, Along]]:
 
 
 def check_facts(call: Call, facts: dict[str, Any], pair: tuple[Along, Along]) -> None:
-    """The data about a region."""
+    """Check the data about a region."""
     for along, axis in zip(pair, facts["axes"], strict=True):
         assert axis["size"] == along.size
         assert len(axis["bins"]) == len(along.bins)
@@ -300,7 +300,7 @@ def check_extents(marks: list[Shown], inner: tuple[int, ...], sizes: tuple[int, 
 
 
 def check_windows(call: Call, marks: list[Shown], rank: int) -> None:
-    """The outlines of windows, and the numbers of the elements that they belong to."""
+    """Check the outlines of windows, and the numbers of the elements to which windows belong."""
     kernel, strides, pads = (
         np.broadcast_to(call.attributes.get(name, default), rank * sides)
         for name, default, sides in (("kernel_shape", 1, 1), ("strides", 1, 1), ("pads", 0, 2)))

@@ -180,7 +180,7 @@ def counts_overhang(call):
 
 
 def peer_call(seed, operator):
-    """A random call and its attributes, restricted to those that onnxruntime computes as ONNX says."""
+    """A random call and its attributes, restricted to calls that onnxruntime computes as ONNX says."""
     call = draw_call(SeededChoices(seed), (operator,))
     if not agreed_window(call) or counts_overhang(call):
         return None

@@ -255,7 +255,8 @@ BAD_ALIGN = {
 
 
 def forms(x, rois, channels_last):
-    """Images and regions in a layout, and in every dtype that represents a case of float32, unless it is about dtypes.
+    """Images and regions in a layout, and in every dtype that represents a case of float32, unless the case is about
+    dtypes.
 
     A number beyond the range of a dtype becomes inf, which is refused as well.
     """

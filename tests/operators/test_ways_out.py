@@ -22,7 +22,7 @@ SMALL = {"pads": 0}  # the smallest values; 1 for others
 
 
 def changed(given: Given, name: str, value: Any, place: str | None = None) -> Given:
-    """The attributes with another value, at one position if that is given; None removes the attribute."""
+    """The attributes with another value, at one position if a position is given; None removes the attribute."""
     if place is not None:
         values = list(given[name]) if name in given else least(name)
         values[int(place)] = value

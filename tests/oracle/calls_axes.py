@@ -247,7 +247,7 @@ def assembled(choices, operator, opset, dtype, shape, attributes, axes):
 
 
 def draw_long_axis(choices, size, kernel):
-    """Stride and pads of an axis whose windows may be much longer than it; there are few of them."""
+    """Stride and pads of an axis with few windows, which may be much longer than the axis."""
     begin = choices.pick((0, 1, kernel - 1, kernel // 2, kernel, choices.integer(0, kernel)))
     end = max(0, kernel - size - begin) + choices.pick((0, 1, 5, kernel - 1, choices.integer(0, kernel)))
     room = size + begin + end - kernel
@@ -327,7 +327,7 @@ def respelled(choices, call):
 
 
 def misplaced(choices, call):
-    """The call with arguments that exclude each other: it has to be refused."""
+    """The call with arguments that exclude each other: the library has to refuse the call."""
     if "Min" in call.operator:  # it has no other layout, and `axes` has no default
         return call
     if call.skipna or call.dtype is not None:

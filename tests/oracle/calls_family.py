@@ -38,7 +38,8 @@ def draw_memory(choices, array, channels_last=False):
 
 
 def rounded(number, dtype):
-    """An attribute rounded to the precision of coordinates. Calls on float64 data would not round it otherwise."""
+    """An attribute rounded to the precision of coordinates. Calls on float64 data would not round the attribute
+    otherwise."""
     return number if dtype.name != "float64" else float(np.float32(number))
 
 

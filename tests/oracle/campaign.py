@@ -69,7 +69,7 @@ def check(call, make_out=make_out):
 
 @contextmanager
 def any_route(choices):
-    """Plans made within the block take a random route, if it fits."""
+    """Makes plans in the block take a random route, if that route fits."""
     base._plan.cache_clear()
     Forced.solver = choices.pick((None, *(solver.name for solver in SOLVERS)))
     Forced.lanes = choices.pick((None, False, True))

@@ -51,11 +51,12 @@ class Slot:
 
     @property
     def around(self):
-        """The bytes of the array, and the bytes within a page of it."""
+        """The bytes of the array, and the bytes within a page before and after the array."""
         return self.inside[max(0, self.place.start - PAGE) : self.place.stop + PAGE]
 
     def hold(self, shape, dtype, at_end, fill=CANARY):
-        """An array that ends at the page after it, or begins at the page before it. Bytes around it are canaries."""
+        """An array that ends at the page after the slot, or begins at the page before. Bytes around the array are
+        canaries."""
         size = math.prod(shape) * dtype.itemsize
         self.take(self.size - size if at_end else 0, size)
         self.inside[self.place] = fill

@@ -34,7 +34,8 @@ DIGITS = {name: (form.precision, form.top) for name, form in FORMATS.items()}
 
 @dataclass(frozen=True)
 class AlongAxes(Truth):
-    """The result of a call with named axes. For each place along the other axes, it has cells along the pooled axes."""
+    """The result of a call with named axes. For each place along the other axes, the result has cells along the pooled
+    axes."""
 
     order: tuple = ()  # the axes of the result, in the order of the cells
 
@@ -62,7 +63,7 @@ def nearest(value, dtype):
 
 
 def integer_means(plane, windows, counts, dtype):
-    """The mean of each window of integers, rounded once; NaN, or 0 as an integer, if it has no elements."""
+    """The mean of each window of integers, rounded once; NaN, or 0 as an integer, for a window without elements."""
     nothing = 0 if dtype.kind in "iu" else math.nan
     return [nearest(Fraction(sum(plane[i] for i in window), count), dtype) if count else nothing
             for window, count in zip(windows, counts, strict=True)]

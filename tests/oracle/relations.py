@@ -106,7 +106,7 @@ def spatial(call):
 
 
 def plain_window(call):
-    """The call without `auto_pad` and `ceil_mode`, and its kernel, strides, dilations and pads of every axis."""
+    """The call without `auto_pad` and `ceil_mode`, and the kernel, strides, dilations and pads of every axis."""
     rank = len(spatial(call))
     attributes = {name: value for name, value in call.attributes.items() if name not in ("auto_pad", "ceil_mode")}
     found = (per_axis(attributes["kernel_shape"], rank, None), per_axis(attributes.get("strides"), rank, 1),
@@ -199,7 +199,7 @@ def channels(choices):
 
 
 def identity(choices):
-    """A window of one element with stride 1 returns the input, or |x| for a norm, and its places."""
+    """A window of one element with stride 1 returns the input, or |x| for a norm, and the places of the input."""
     call = drawn(choices, SLIDING)
     call = call if call.operator in MAXIMA else whole(choices, call)
     rank = len(spatial(call))

@@ -178,7 +178,7 @@ def with_numbers_left_out(choices):
 
 
 def nothing_to_leave_out(choices):
-    """Without NaNs, skipping them changes no value, except in windows entirely in padding."""
+    """Skipping NaNs changes no value if there are none, except in windows entirely in padding."""
     call = whole(choices, drawn(choices, tuple(FUNCTIONS_ALONG_AXES)))
     y, skipped = (results(replace(call, skipna=skipna)) for skipna in (False, True))
     kept = skipped[0] == skipped[0]

@@ -87,7 +87,7 @@ def ratio(error, allowed):
 
 
 def norm_error(value, norm, name, p):
-    """The error of a norm in units of the bound. Infinity stands for the first number beyond the finite ones."""
+    """The error of a norm in units of the bound. Infinity stands for the first number beyond the finite numbers."""
     if math.isnan(value) or math.copysign(1, value) < 0:
         return math.inf
     form = FORMATS[name]
@@ -136,7 +136,8 @@ def cell_error(value, cell, name, p=None):
 
 def bits_differ(values, cells, dtype, signed_zeros):
     """For each output, whether its bits differ from the expected ones. All NaNs count as equal, except those that are
-    copied from elements. So do both zeros, as for maxima, unless `signed_zeros`. A bool is true for any byte but 0."""
+    copied from elements. Both zeros count as equal, as for maxima, unless `signed_zeros`. A bool is true for any byte
+    but 0."""
     expected = exact_array(cells, dtype)
     pattern = np.dtype(f"u{dtype.itemsize}")
     found = values.view(pattern)

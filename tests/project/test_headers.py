@@ -60,7 +60,7 @@ OTHER = sorted(path.name for path in (KERNELS / "other").glob("*.h"))
 
 
 def source(*headers: str) -> str:
-    """A C file that includes these."""
+    """A C file that includes these headers."""
     return "".join(f'#include "{header}"\n' for header in headers)
 
 

@@ -45,7 +45,7 @@ def elements(shape, dtype):
 
 
 def expected(x, kernel, stride, reduce):
-    """Windows along two axes without padding, computed one after another."""
+    """The results of windows along two axes without padding, computed one after another."""
     rows, columns = ((size - kernel) // stride + 1 for size in x.shape[2:])
     y = np.empty((*x.shape[:2], rows, columns))
     for n, c, i, j in itertools.product(*map(range, y.shape)):

@@ -51,7 +51,7 @@ def fitting(problem: Problem) -> list[Solver]:
 
 
 def choose(problem: Problem) -> Choice:
-    """The cheapest solver that fits, or the first one if none has costs."""
+    """The cheapest solver that fits, or the first solver that fits if no solver has costs."""
     solvers = fitting(problem)
     chosen, least = solvers[0], math.inf
     for solver in solvers:

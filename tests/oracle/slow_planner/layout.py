@@ -112,7 +112,7 @@ def seen(form: Form) -> Form:
 
 
 def unit_of(request: Request) -> tuple[str, str, orders.Order]:
-    """The reduction and dtype of a request's units, and the order by which they compare elements."""
+    """The reduction and dtype of a request's units, and the order by which the units compare elements."""
     taps = math.prod([axis.most for axis in request.axes])
     is_long = request.reduction.name == "quantised_mean" and taps > 2**31 >> 8 * request.dtype.itemsize
     return compiled_for(request.reduction, request.dtype, is_long)

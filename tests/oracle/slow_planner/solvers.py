@@ -74,8 +74,8 @@ def filled(values: float, width: float) -> float:
 
 def lanes_of(problem: Problem) -> int:
     """
-    The lanes that a solver sees at a time: few of those that are made adjacent, in about equal parts. A short last part
-    would take 1.2 to 2 times as long, because fast loops need at least two registers of lanes.
+    The lanes that a solver sees at a time: all lanes, or about equal parts if lanes are made adjacent. A short last
+    part would take 1.2 to 2 times as long, because fast loops need at least two registers of lanes.
     """
     lanes, least = problem.lanes, PLANAR_LANES[problem.itemsize]
     if not problem.planar or lanes < 2 * least:
@@ -86,8 +86,8 @@ def lanes_of(problem: Problem) -> int:
 
 def taps_inside(axis: Axis) -> float:
     """
-    The mean number of taps of a window that are inside the input, if those outside shrink steadily from the ends. A tap
-    is inside for a window every stride places at most.
+    The mean number of taps of a window that are inside the input, if the number of taps outside shrinks steadily from
+    the ends. Each tap is inside the input for at most one window per stride.
     """
     kernel, stride, out = axis.kernel, axis.stride, axis.out
     if axis.end - axis.begin == out:
@@ -266,7 +266,7 @@ def is_stacked(problem: Problem) -> bool:
 
 
 def is_folded(problem: Problem) -> bool:
-    """Whether windows along a row have many adjacent taps, of which they share few."""
+    """Whether windows along a row have many adjacent taps, and share few of these."""
     last, least = problem.axes[-1], 1024 if problem.reduction == "mean" else 512
     return (problem.lanes == 1 and last.dilation == 1 and last.kernel > FEW
             and last.kernel * problem.acc_bytes >= least and (last.out == 1 or last.kernel <= 2 * last.stride)
@@ -431,8 +431,8 @@ def first_of_families(solvers: Sequence[Solver]) -> list[Solver]:
 
 def retry_of(solver: Solver, problem: Problem, dtype: str) -> tuple[Solver, str]:
     """
-    The solver that recomputes another solver's suspect results, and its reduction: the retry in the other's record, the
-    general solver of its family, or the first solver that takes them.
+    The solver that recomputes another solver's suspect results, and its reduction: the retry in the other solver's
+    record, the general solver of its family, or the first solver that accepts the results.
     """
     doubles = problem.reduction == "mean" and dtype in KINDS["double_mean"].dtypes
     reduction = "double_mean" if doubles else "wide"
