@@ -78,7 +78,8 @@ def test_consensus_names_runtimes():
 
 
 def test_quantised_cases_of_the_specification_do_not_depend_on_ties():
-    """Whether y's zero point is added before or after rounding halves to even is a choice, so no such case has ties."""
+    """No case of the specification has ties, because adding y's zero point before or after rounding half to even is a
+    choice."""
     for case in CASES:
         if case.operator.startswith("QLinear") and case.tier == "spec" and case.inputs[4] is not None:
             assert case.inputs[4] % 2 == 0, case.name
@@ -113,7 +114,7 @@ def test_a_picture():
 
 
 def test_random_cases_never_change():
-    """Random cases are determined by a seed and a number, on every machine."""
+    """A seed and a number determine the same random case on every machine."""
     digest = hashlib.sha256()
     for case in random_cases(40, 7):
         digest.update(repr((case.name, case.operator, case.opset, case.attributes, case.rule, case.outputs)).encode())
@@ -140,7 +141,7 @@ def test_the_oracle_refuses_geometries():
 
 
 def test_no_runtime_is_imported():
-    """Listing and explaining cases needs neither ml_dtypes nor onnx nor any runtime nor onnxpool."""
+    """Listing and explaining cases imports no ml_dtypes, no onnx, no onnxpool and no other runtime."""
     program = ("import sys; sys.modules['ml_dtypes'] = None; from onnxpool_conformance.__main__ import main\n"
                "main(['list', '--random', '5', '--kernels']); main(['show', 'maxpool_1d'])\n"
                "assert main(['show', 'maxpool_bfloat16']) == 2\n"
@@ -154,5 +155,6 @@ def test_no_runtime_is_imported():
 
 
 def test_the_licence_is_that_of_the_repository():
-    """The distribution has its own copy, because build backends refuse files outside its folder."""
+    """The distribution has a copy of the repository's licence, because build backends refuse files outside their
+    folder."""
     assert (ROOT / "conformance" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()

@@ -100,7 +100,7 @@ def ran(tmp_path, *arguments):
 
 
 def test_outcomes_of_backends(tmp_path, backend):
-    """A case that goes wrong does not end the run, and the others still pass."""
+    """A case that goes wrong does not end the run, and the other cases still pass."""
     name = backend({case: action for case, (action, _) in DONE_BY_BACKENDS.items()})
     status, results = ran(tmp_path, "--backend", name, "--cases", *DONE_BY_BACKENDS)
     assert {name: each["outcome"] for name, each in results.items()} == {
@@ -118,7 +118,7 @@ def test_a_backend_that_hangs(tmp_path, backend):
 
 
 def test_tiers_decide_the_exit_status(tmp_path, answering):
-    """By default, failures of choices do not count."""
+    """By default, failures in the tier of choices do not affect the exit status."""
     name = answering({"d03_averagepool_1d": Answer("refused", [], "no")})
     assert ran(tmp_path, "--backend", name, *SOME)[0] == 0
     assert main(["run", "--backend", name, "--fail-on", "choice", *SOME]) == 1

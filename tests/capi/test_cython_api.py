@@ -81,7 +81,7 @@ def test_exported_functions_stay() -> None:
 
 
 def test_layout_and_numbers_stay(tmp_path: Path) -> None:
-    """An extension sees the same struct offsets and the same numbers, and no others exist."""
+    """An extension sees the same struct offsets and the same numbers, and there are no further numbers."""
     source = tmp_path / "probe.pyx"
     source.write_text(PROBE)
     probe = build(source, tmp_path)

@@ -61,7 +61,7 @@ print(native.run(handle, x.ctypes.data, y.ctypes.data, None, 1))
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
 def test_no_scratch_memory_is_a_status() -> None:
-    """A run that gets no scratch memory returns that status and does nothing else."""
+    """A run that gets no scratch memory returns the status for missing memory and does nothing else."""
     assert program(NO_MEMORY) == str(native.NO_MEMORY)
 
 
@@ -114,7 +114,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("fields", "message"), REFUSED.values(), ids=REFUSED)
 def test_bad_geometries_are_refused(fields: dict[str, Any], message: str) -> None:
-    """A meaningless geometry raises the error that Python raises, or an error that names the field."""
+    """A bad geometry raises the error that Python raises, or an error that names the field."""
     with pytest.raises(onnxpool.PoolError, match=message):
         handle_of(**fields)
 
@@ -130,7 +130,7 @@ def test_powers_are_of_the_version() -> None:
 
 
 def test_no_geometry_is_refused() -> None:
-    """NULL is not a geometry."""
+    """NULL is refused as a geometry."""
     with pytest.raises(onnxpool.PoolError, match="geometry is NULL"):
         native.prepare_geometry(None)
 

@@ -327,7 +327,7 @@ def codes():
 
 @pytest.mark.parametrize("text", sorted({*codes(), *DTYPES, "Float32", "DOUBLE", "BFloat16", "Bool"}))
 def test_dtypes_are_those_of_numpy(text):
-    """Each spelling is the dtype that Python calls take it for, or is refused with the dtypes that are accepted."""
+    """Each spelling means the dtype that Python calls understand, or is refused with a list of accepted dtypes."""
     operator = onnxpool.MaxPool(kernel_shape=2, axes=0)
     meant = {"Float32": "float32", "DOUBLE": "float64", "BFloat16": "bfloat16", "Bool": "bool"}.get(text, text)
     try:
@@ -393,7 +393,7 @@ def test_what_is_given_twice_is_not_dropped(typed, model, monkeypatch):
 
 
 def test_every_argument_of_python_can_be_given():
-    """Arguments of functions are options, attributes or operands. Other arguments of calls do not belong to a plan."""
+    """Arguments of functions are options, attributes or operands, except for arguments that do not belong to a plan."""
     _, commands = arguments.parser()
     of_calls = {"x", "indices", "out", "num_threads", *(name.lower() for schema in schemas.ALL_SCHEMAS.values()
                                              for name in schema.inputs)}

@@ -56,7 +56,7 @@ def shapes(nodes):
 
 
 def test_a_dropped_window_decides_later_shapes(check):
-    """After a window that onnx's inference keeps but no runtime computes, shapes are as in the runtimes."""
+    """Shapes behind a window that onnx's inference keeps, but no runtime computes, are as in the runtimes."""
     nodes, status = check("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, 2, 2] x) => (float[a, b, c, d] y) {
@@ -386,7 +386,7 @@ def test_weights_need_not_be_there(check, tmp_path):
 
 
 def test_attributes_of_any_kind(check, tmp_path, capsys):
-    """A tensor among the attributes is shown by its kind, as text and as JSON, and refused in one line."""
+    """A tensor among the attributes is shown by its kind, as text and as JSON, and the node is refused in one line."""
     def change(model):
         tensor = helper.make_tensor("t", TensorProto.FLOAT, [1], [1.0])
         model.graph.node[0].attribute.append(helper.make_attribute("value", tensor))
@@ -412,7 +412,7 @@ def test_attributes_of_any_kind(check, tmp_path, capsys):
     ("x=", "--shape x=: pass --shape NAME=1,3,224,224"),
 ])
 def test_shapes_that_do_not_fit(refused, option, line):
-    """A malformed --shape, or one that names no input or contradicts the model, is refused."""
+    """A --shape is refused if it is malformed, names no input or contradicts the model."""
     assert refused(OPEN, "--shape", option) == line
 
 
@@ -545,7 +545,7 @@ y: MaxPool-22, float64 (1,1,4) -> (1,1,2)
 
 
 def test_models_without_pooling_or_sense(check, refused, tmp_path, capsys):
-    """A model without pooling nodes is fine. A missing, invalid or contradictory file is refused in one line."""
+    """A model without pooling nodes is accepted. A missing, invalid or contradictory file is refused in one line."""
     assert check("""<ir_version: 8, opset_import: ["" : 19]>
         agraph (float[1] x) => (float[1] y) { y = Relu (x) }""") == ([], OK)
     (tmp_path / "no.onnx").write_bytes(b"no model")
@@ -557,7 +557,8 @@ def test_models_without_pooling_or_sense(check, refused, tmp_path, capsys):
 
 
 def test_large_weights_are_not_copied_into_inference(check):
-    """A model with large initializers is checked, and small ones keep the values on which shapes depend."""
+    """A model with large initializers is checked without copying these, and small initializers, on which shapes depend,
+    keep their values."""
 
     def change(model):
         model.graph.initializer.append(helper.make_tensor("w", TensorProto.FLOAT, [64, 1, 5, 5], np.zeros(1600)))

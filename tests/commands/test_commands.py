@@ -167,7 +167,7 @@ def test_errors_are_one_line(monkeypatch, capsys, error, line):
 
 
 def test_errors_of_the_library_are_not_hidden(monkeypatch, capsys):
-    """An error that no user can fix keeps its traceback, but its exit status does not mean a difference."""
+    """An error that no user can fix keeps its traceback, and its exit status is not the status for a difference."""
     monkeypatch.setattr(config_command, "run", mock.Mock(side_effect=ValueError("a bug")))
     assert command.main(["config"]) == CANNOT
     printed = capsys.readouterr()

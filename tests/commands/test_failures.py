@@ -51,7 +51,7 @@ def test_inputs_that_no_array_can_hold(tmp_path, name, declared, given, kind):
     "--shape 1,1,4", f"explain MaxPool kernel_shape=1 --shape {'9' * 5000}",
 ])
 def test_shapes_that_no_array_has(tmp_path, monkeypatch, words):
-    """Plans and checks need no array, but have the same limits where they matter."""
+    """For shapes that no array has, plans and checks, which need no array, succeed or end with a message."""
     monkeypatch.chdir(tmp_path)
     save("m.onnx", [node("MaxPool", **HALVES)], [value("x", FLOAT, None)])
     status, _, err = ended(shlex.split(words))

@@ -38,7 +38,8 @@ def failed(words):
 
 
 def test_output():
-    """Each node that changes, or should change, is shown with the reasons. The other node is written as it was."""
+    """Each node that changes, or should change, is shown with the reasons. A node that needs no change is written as it
+    was."""
     status, out, err = ended(["fix", "m.onnx", "new.onnx", "--runtime", "openvino"])
     assert (status, err) == (DIFFERS, "")
     assert out.splitlines() == [
@@ -71,7 +72,7 @@ def test_json():
 
 
 def test_a_model_that_needs_nothing(folder):
-    """The model is copied. The output may also be the input file."""
+    """A model that needs no change is copied. The output may also be the input file."""
     onnx.save(parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[1, 1, H] x) => (float[a, b, c] y) { y = MaxPool <kernel_shape = [2]> (x) }"""), "plain.onnx")

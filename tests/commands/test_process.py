@@ -129,7 +129,7 @@ def test_other_programs_get_an_import_error(start):
 @pytest.mark.parametrize(("words", "closed"), [("config", ">&-"), ("supported --json", ">&-"), ("config", "2>&-"),
                                                ("config", ">&- 2>&-"), ("run", "2>&-"), ("--help", ">&-")])
 def test_closed_streams_are_not_failures(words, closed):
-    """Nobody reads a closed stream, so writing to it does not fail."""
+    """Writing to a closed stream does not fail, because nobody reads the stream."""
     done = subprocess.run(["bash", "-c", f"{sys.executable} -m onnxpool {words} {closed}"], capture_output=True,
                           text=True, timeout=120)
     assert (done.returncode, done.stderr) == (OK, "")

@@ -147,7 +147,7 @@ def test_a_loop_counts_its_calls(tmp_path, ramp, run):
 
 
 def test_a_function_passes_its_attributes_on(tmp_path, ramp, run):
-    """A pooling node in a function of the model gets the attributes of the call to which it refers."""
+    """A pooling node in a function of the model gets the attributes that the function's call sets."""
     pool = node("LpPool", "a", "b", name="inner", domain="ai.onnx", strides=[2, 2])
     for name, kind in (("kernel_shape", onnx.AttributeProto.INTS), ("p", onnx.AttributeProto.INT)):
         pool.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=kind))
@@ -184,7 +184,7 @@ def test_indices_are_those_of_the_whole_tensor(tmp_path, run):
 
 
 def test_check_compares_with_onnxruntime(tmp_path, ramp, run, capsys):
-    """--check reports a difference if onnxruntime runs the node, and otherwise its reason, with status 1."""
+    """With status 1, --check reports a difference if onnxruntime runs the node, and otherwise onnxruntime's reason."""
     path = save(tmp_path / "m.onnx", [
         node("MaxPool", "x", "a", **HALVES), node("Cast", "x", "b", to=DOUBLE), node("AveragePool", "b", **HALVES),
     ], outputs=[value("y", DOUBLE, None), value("a", shape=None)])
@@ -218,7 +218,8 @@ def dequantised(kind, operator, opset, tmp_path, further=(), **attributes):
 
 
 def test_check_finds_what_optimisers_of_onnxruntime_refuse(tmp_path, run, capsys):
-    """A model whose nodes all agree can differ as a whole, because onnxruntime rewrites it into one that it refuses."""
+    """A model whose nodes all agree can differ as a whole, because onnxruntime rewrites the model into one that
+    onnxruntime itself refuses."""
     quantise = [node("QuantizeLinear", "p s z", "y")]
     for arguments in (("uint8", "AveragePool", 19, tmp_path, quantise), ("int8", "MaxPool", 21, tmp_path)):
         given = dequantised(*arguments, **HALVES, **({"dilations": [2, 2]} if arguments[1] == "AveragePool" else {}))
@@ -236,7 +237,7 @@ def test_check_finds_what_optimisers_of_onnxruntime_refuse(tmp_path, run, capsys
     (1, 1, None, "the whole model on onnxruntime differs by 1, optimised or not"),
 ])
 def test_check_tells_what_optimisers_change(tmp_path, ramp, monkeypatch, capsys, optimised, plain, agrees, text):
-    """Outputs that differ only after optimising are a finding. Differences in other nodes are not."""
+    """Outputs that differ only after optimising are a finding. Differences in other nodes are no finding."""
     class Session(onnxruntime.InferenceSession):
         def __init__(self, model, options, **how):
             super().__init__(model, options, **how)
@@ -367,7 +368,7 @@ def test_indices_are_equal_whatever_the_tolerance():
 
 
 def test_times_are_those_of_warm_calls(tmp_path, ramp, run, monkeypatch):
-    """A node is timed again after its call in the run, and its output is the run's."""
+    """A node is timed after its call in the run, and its output is that of the run."""
     ticks = iter([0.0, 10.0, 13.0, *(20.0 + i for i in range(5)), *(30.0 + i for i in range(200))])
     monkeypatch.setattr(models, "perf_counter", lambda: next(ticks))
     monkeypatch.setattr(models, "MOST_SECONDS", 0.0)

@@ -53,7 +53,7 @@ def test_an_initializer_is_a_default(tmp_path, ramp, run):
               "pass --input NAME=FILE.npy or --shape NAME=SIZE,SIZE,..."),
 ])
 def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
-    """An array of another dtype, size or rank is refused, with both named."""
+    """An array of another dtype, size or rank is refused, and the error names the expected and the given type."""
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")])
     np.save(tmp_path / "x.npy", array)
 
@@ -61,7 +61,8 @@ def test_an_input_that_does_not_fit(tmp_path, refused, array, line):
 
 
 def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
-    """Floats are normal, bytes fill their range, other integers are 0, and open batches 1. Seeds reproduce inputs."""
+    """Missing inputs are made: floats are normal, bytes fill their range, other integers are 0, open batches 1. Seeds
+    reproduce them."""
     kinds = {"x": (FLOAT, ["N", 2, 40, 40]), "b": (BYTE, [1, 1, 40, 40]), "i": (TensorProto.INT64, [7]),
              "c": (TensorProto.BOOL, [99]), "h": (BFLOAT16, [3, 4])}
     path = save(tmp_path / "m.onnx", [node("Identity", name, f"y_{name}") for name in kinds],
@@ -83,7 +84,8 @@ def test_inputs_that_are_not_given_are_made(tmp_path, run, capsys):
 
 
 def test_a_shape_for_an_input_that_is_made(tmp_path, ramp, run, refused):
-    """--shape sets open sizes. It is refused for a passed or unknown input, or if an input cannot have the shape."""
+    """--shape sets open sizes. The option is refused for a passed or unknown input, and for a shape that the input
+    cannot have."""
     path = save(tmp_path / "m.onnx", [node("GlobalMaxPool")], [value("x", shape=["N", 1, "H", "W"])])
 
     assert run(path, "--shape=x=2,1,3,5")[1]["nodes"][0]["input_shape"] == [2, 1, 3, 5]

@@ -75,7 +75,7 @@ def test_the_page_on_operators_lists_what_is_supported() -> None:
 
 
 def test_calls_in_the_tables_of_operators_run() -> None:
-    """Each call for an array of some shape returns an array of its rank."""
+    """Each call in the tables returns an array whose rank is the rank of its input."""
     text = (ROOT / "docs" / "operators.md").read_text()
     names = {name: getattr(onnxpool, name) for name in onnxpool.__all__}
     rows = re.findall(r"^\| [^|]* \| \((.*)\) \| `(.*)` \|$", text, re.MULTILINE)
@@ -197,7 +197,7 @@ def test_the_page_on_compatibility_says_what_is_public() -> None:
 
 
 def test_the_page_on_compatibility_says_what_is_supported() -> None:
-    """The oldest versions are as in pyproject.toml, and the newest opsets as in the table."""
+    """The page has the oldest versions of pyproject.toml, and the newest opsets of the table of versions."""
     text = (ROOT / "docs" / "compatibility.md").read_text()
     oldest = dict(re.findall(r"^\| (\w+)[^|]* \| ([\d.]+) \| [\d.]+ \|$", text, re.MULTILINE))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -408,7 +408,7 @@ def test_numbers_are_reached_by_keyboard(page: Page) -> None:
 
 
 def test_facts_are_current() -> None:
-    """The committed file is what the script writes."""
+    """The committed file of facts equals the output of its script."""
     assert export_explorer.FILE.read_text(encoding="utf-8") == export_explorer.text()
 
 
@@ -484,7 +484,7 @@ def test_padding_the_input_first(operator: str, counts: int, value: float, name:
 
 
 def test_norms_of_torch_with_an_overhang() -> None:
-    """The row's example holds: torch returns a mean of one element times a kernel of two."""
+    """The example of a row holds: torch returns a mean of one element times a kernel of two."""
     pytest.importorskip("torch")
     x = np.array([[[1, 2, 3, 4, 5]]], np.float32)
     example = Example("LpPool", NEWEST, (x,), {"kernel_shape": [2], "strides": [2], "ceil_mode": 1})

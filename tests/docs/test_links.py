@@ -41,7 +41,7 @@ def test_anchors_are_headings(page: Path) -> None:
 
 
 def test_there_are_anchors_to_check() -> None:
-    """There are relative links and absolute links with anchors."""
+    """The pages have relative links and absolute links with anchors, so that the checks are not empty."""
     assert sum(len(list(anchored(page))) for page in PAGES) > 40
 
 
@@ -62,7 +62,7 @@ SITE = {
     ({"explorer/index.html": '<a href="b.html">'}, "b.html"),
     ({"generated/api.html": '<a href="../explorer/index.html#sizes=3">'}, None)])
 def test_a_built_site_has_no_broken_links(tmp_path: Path, change: dict[str, str | None], link: str | None) -> None:
-    """The build warns about links to files and anchors that are missing, of whichever page."""
+    """A build of the site warns about missing files and anchors in the links of any page."""
     for name, text in {**SITE, **change}.items():
         if text is not None:
             (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -123,7 +123,7 @@ def test_nonsense_leads_nowhere(page: Page, site: Path) -> None:
 
 
 def test_the_answer_is_on_the_page(page: Page, site: Path) -> None:
-    """A reader gets from the first question, through the search, to the reason."""
+    """A search for the first question leads a reader to the page with the reason."""
     found = results(page, site, next(iter(QUESTIONS)))
     page.open((site / f"{found[0]}.html").as_uri())
     text = page.run("document.querySelector('#why-is-my-corner-mean-smaller').innerText")

@@ -54,7 +54,7 @@ def test_means_of_integers_are_not_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_file_larger_than_memory_is_reduced(source: Path, tmp_path: Path) -> None:
-    """Partial results are combined to the result."""
+    """Partial results of a file larger than memory are combined into the right result."""
     done = run(source, tmp_path / "y.npy", "--operator", "max", "--axes", "0", "2")
     assert done.returncode == 0, done.stderr
     assert np.array_equal(np.load(tmp_path / "y.npy"), np.load(source, mmap_mode="r").max((0, 2)))

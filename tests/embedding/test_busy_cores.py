@@ -96,7 +96,8 @@ def test_teams_double_until_they_are_whole_again(wanted: int) -> None:
 
 @pytest.mark.parametrize(("wanted", "free"), [(64, 63), (64, 40), (64, 16), (256, 100), (8, 5), (2, 1), (3, 2)])
 def test_teams_are_as_large_as_free_cores_allow(wanted: int, free: int) -> None:
-    """If larger teams are always late, nearly all calls get the largest half, quarter and so on that is not late."""
+    """If larger teams are always late, nearly all calls get the largest team, of a half, a quarter and so on, that is
+    not late."""
     machine = Machine(wanted, lambda threads, time: threads > free)
     machine.run(20_000)
     fits = wanted
@@ -133,7 +134,7 @@ def test_no_order_of_waits_exceeds_the_bound(wanted: int) -> None:
     """
     Of calls 5 ms apart, fewer than one in a hundred wait, even if workers are late at the worst moments.
 
-    The next wait comes at once, when teams have doubled some times, or when the next pause will be shorter. Each wait
+    The next wait comes at once, after teams have doubled a few times, or when the next pause will be shorter. Each wait
     gains 1 and costs its time in units of 100 calls. In the graph of all states after waits, no cycle has a gain.
     """
     first = team.Ceiling()
@@ -194,7 +195,7 @@ def test_a_second_without_a_wait_shortens_the_next_pause(size: int) -> None:
 @with_threads
 @counted
 def test_calls_run_alone_until_the_pause_is_over() -> None:
-    """A pause affects calls on two threads, and ends."""
+    """During a pause, calls on two threads run on one. After the pause, they have two again."""
     alone, later = run("""
 for _ in range(3):
     team.note(0.001, 0.050)  # about half a second
@@ -336,7 +337,7 @@ print(slow, unnoticed)
 
 @with_threads
 def test_pauses_can_be_forbidden() -> None:
-    """Scenarios that count threads must forbid pauses on a busy machine."""
+    """Pauses can be forbidden, as scenarios that count threads must do on a busy machine."""
     assert float(run("team.allow_pauses(False); team.note(0.001, 0.050); print(team.paused())")[0]) == 0
 
 

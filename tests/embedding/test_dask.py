@@ -201,7 +201,7 @@ def test_the_model_counts_the_tasks_of_global_operators(n: int) -> None:
 
 
 def test_graphs_are_made_of_what_plans_make_known() -> None:
-    """No private name of plans is used."""
+    """Building graphs uses no private name of plans."""
     assert re.findall(r"plan\._\w+", Path(str(pools.graphs.__file__)).read_text()) == []
 
 

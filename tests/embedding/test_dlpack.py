@@ -378,7 +378,7 @@ def test_what_is_no_tensor_is_refused(thing: Any) -> None:
 
 
 def test_what_is_no_capsule_is_refused() -> None:
-    """A `__dlpack__` that returns something else is refused, and so is a capsule with another name."""
+    """A `__dlpack__` that returns no capsule is refused, and so is a capsule with an unknown name."""
 
     class Odd(Producer):
         def __dlpack__(self, **given: Any) -> Any:

@@ -41,7 +41,7 @@ def test_a_subclass_is_an_operator_of_its_own():
 
 
 def test_a_subclass_does_not_replace_an_operator():
-    """Nodes become the operators of this library, whatever else has their names."""
+    """Nodes become the operators of this library, whatever other classes have the same names."""
     helper = pytest.importorskip("onnx.helper")
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2])
     assert type(onnxpool.from_node(node, {"": 12})) is onnxpool.MaxPool
@@ -175,7 +175,7 @@ def ways(call, x):
 ], ids=range(13))
 @pytest.mark.filterwarnings("ignore:.*deprecated:UserWarning", "ignore:Sparse:UserWarning")  # quantised tensors
 def test_the_way_out_is_right_for_tensors_of_torch(make):
-    """The expression that the message suggests is accepted, and has the numbers of the tensor."""
+    """The expression that the message suggests is accepted, and its value has the tensor's numbers."""
     torch = pytest.importorskip("torch")
     t = torch.arange(8.0).reshape(1, 1, 8)
     x = make(t.clone(), torch)
@@ -390,7 +390,7 @@ def converting(convert):
 
 
 def test_a_mask_is_not_lost_by_a_conversion() -> None:
-    """If an object converts itself to a masked array or matrix, it is refused like one that is passed directly."""
+    """An object that converts itself to a masked array or a matrix is refused, as masked arrays and matrices are."""
     masked = np.ma.masked_less(np.ones((1, 1, 4, 4)), 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PendingDeprecationWarning)

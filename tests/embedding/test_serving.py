@@ -72,7 +72,7 @@ def test_an_image_that_is_too_small_is_refused(server: Server) -> None:
 
 
 def test_more_work_than_the_limit_is_refused(server: Server) -> None:
-    """An array with more than a million windows exceeds the limit on work. An array with fewer is answered."""
+    """An array with more than a million windows exceeds the limit on work. An array with fewer windows is answered."""
     answer = server.pool(np.zeros((1, 4, 1003, 1003), np.float32))
     assert answer.status == 400
     assert "more than max_work=10000000" in answer.text

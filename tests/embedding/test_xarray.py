@@ -781,7 +781,7 @@ def test_calls_of_the_page_are_equivalent(theirs: str, ours: str) -> None:
 
 
 def test_the_page_has_equivalent_calls() -> None:
-    """The test above finds every row of the page's table."""
+    """The test of equivalent calls finds every row of the page's table."""
     lines = PAGE.partition("## Equivalent calls")[2].partition("\n## ")[0].splitlines()
     assert len(CALLS) == sum(line.startswith("| ") for line in lines) - 1 > 5
 

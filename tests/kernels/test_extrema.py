@@ -65,7 +65,7 @@ def extreme(name, x, axis=None):
 
 @pytest.mark.parametrize("dtype", cases_axes.ANY, ids=str)
 def test_rows_of_every_length(dtype):
-    """An axis of each length up to four registers is pooled in windows of some sizes, and as a whole."""
+    """Extrema of rows of any length up to four registers are right, in windows of some sizes and as a whole."""
     rng = np.random.default_rng(dtype.itemsize)
     for size in range(1, 4 * 64 // dtype.itemsize + 3):
         x = cases_axes.elements(rng, (3, size), dtype)
@@ -122,7 +122,7 @@ def test_not_a_time_counts_as_nan(dtype):
 
 
 def test_windows_in_the_padding_have_the_identity():
-    """The result of no elements is the identity: the least number for maxima, and the largest for minima."""
+    """The result of no elements is the identity: the least number for maxima, and the largest number for minima."""
     for dtype in cases_axes.ANY:
         if dtype.kind in "mM":
             continue

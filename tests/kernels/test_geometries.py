@@ -323,7 +323,7 @@ def compare(name, kind, dtypes):
 @pytest.mark.parametrize(("name", "kind"), [
     pytest.param(*case, marks=[pytest.mark.smoke] * (number % 6 == 0)) for number, case in enumerate(CASES)])
 def test_geometry(name, kind):
-    """Dtypes take turns in pairs, so that each geometry meets each dtype."""
+    """Each geometry is right for each dtype. Dtypes take turns in pairs."""
     dtypes, turn = KINDS[kind][2], [*GEOMETRIES].index(name) + [*KINDS].index(kind)
     compare(name, kind, [dtypes[turn % len(dtypes)], dtypes[(turn + 1 + len(dtypes) // 2) % len(dtypes)]])
 
@@ -378,7 +378,8 @@ FAR_WINDOWS = [  # sizes, kernel, strides, pads: of about 600 elements
                          ids=str)
 @pytest.mark.parametrize("number", range(len(FAR_WINDOWS)))
 def test_arrays_larger_than_caches(number, dtype):
-    """Loops prefetch such arrays, which end at an inaccessible page. Few and many channels take turns."""
+    """Arrays larger than caches, for which loops prefetch, are right up to an inaccessible page. Few and many channels
+    take turns."""
     sizes, *windows = FAR_WINDOWS[number]
     row = geometry(0, sizes, *windows)
     for kind in ("max",) if dtype == np.uint8 else ("max", "mean"):
@@ -391,7 +392,7 @@ def test_arrays_larger_than_caches(number, dtype):
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 @pytest.mark.parametrize(("kernel", "stride"), [(4, 4), (25, 5), (3, 1), (7, 2), (2, 3)])
 def test_long_rows(kernel, stride, dtype):
-    """Long rows are processed in pieces, and by several threads."""
+    """Long rows are right, although they are processed in pieces and by several threads."""
     row = geometry(3, (40_001 if stride > 1 else 20_001,), kernel, stride, stride if stride < kernel else 0)
     for kind in ("max",) if dtype == np.uint8 else ("max", "mean"):
         call, planes = Call(kind, row.windows, dtype), planes_of(row.sizes, dtype, 2)
@@ -452,7 +453,7 @@ def test_whole_channels(name, kind):
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_every_number_of_places_and_channels(kind):
-    """Places and channels fill registers, or leave a few lanes."""
+    """Any number of places and channels is right, whether they fill registers or leave a few lanes."""
     for dtype in WHOLE[kind][2]:
         call = Call(kind, {}, dtype)
         for number, places in enumerate((*range(1, 36), 47, 48, 49, 63, 64, 65, 127, 128, 129, 257)):

@@ -1,4 +1,4 @@
-"""Arrays of more elements than 31 bits count. Their memory is fresh, so that few pages need real memory."""
+"""Arrays of more than 2^31 elements. Their memory is fresh, so that few pages need real memory."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def three(size):
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("spot", SPOTS)
 def test_windows_of_one_element(marked, spot, channels_last):
-    """Elements at both ends and around 2^31 are found where they are, by all windowed operators of bytes."""
+    """All windowed operators of bytes find elements at both ends of an array and around element 2^31."""
     x = marked.reshape(laid((1, 1, MORE), channels_last))
     stride = max(spot, MORE)
     given = {"kernel_shape": 1, "strides": stride, "pads": (stride - spot if spot else 0, 0)}

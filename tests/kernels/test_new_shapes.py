@@ -234,7 +234,7 @@ def test_limits_count_for_new_shapes_while_they_are_in_force():
 
 
 def test_pools_are_bounded():
-    """A hundred times as many shapes as an operator keeps take no more memory than the shapes that it keeps."""
+    """A hundred times as many shapes as an operator keeps take no more memory than those that the operator keeps."""
     import tracemalloc
 
     operator = onnxpool.AveragePool(kernel_shape=(2, 2))

@@ -76,8 +76,8 @@ def random_case(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_means_of_whole_axes_have_the_documented_order(dtype):
-    """Means have the documented order with and without axes between the pooled axes, contiguous, viewed and
-    byte-swapped."""
+    """Means have the documented order in contiguous, viewed and byte-swapped arrays, with and without axes between
+    pooled axes."""
     rng, full, seen = np.random.default_rng(45), ROW // np.dtype(dtype).itemsize, 0
     for _ in range(150):
         shape, axes, alone = random_case(rng)

@@ -24,7 +24,7 @@ def values(dtype: str, count: int) -> np.ndarray:
 @pytest.mark.parametrize("tiny", [False, True], ids=["without tiny sums", "with tiny sums"])
 @pytest.mark.parametrize("dtype", sorted(EDGES))
 def test_one_rounding(dtype: str, tiny: bool) -> None:
-    """Windows contain one value and negative zeros, which add nothing: the mean is the value divided by the taps."""
+    """A mean of one value and negative zeros, which add nothing, is the value divided by the number of taps."""
     for taps in DIVISORS:
         x = values(dtype, 700)
         x = x if tiny else x[(x == 0) | (abs(x) > 1e-15)]
@@ -63,7 +63,8 @@ def test_the_norm_of_one_value_is_its_magnitude(dtype):
 @pytest.mark.parametrize("subnormal", [False, True], ids=["normal", "subnormal"])
 @pytest.mark.parametrize("dtype", [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)], ids=str)
 def test_norms_of_16_bits_are_rounded_once(dtype, subnormal):
-    """With this many roots, some lie close to the midpoint between two results. The nearer result is returned."""
+    """Each norm is the 16-bit number nearest to its root, even where the root lies close to the midpoint between two
+    numbers."""
     scale = float(np.uint16(25).view(dtype)) if subnormal else 1.0
     x = (scale * np.random.default_rng(0).uniform(0.5, 4, (1, 1 << 20, 2))).astype(dtype)
     y = onnxpool.lp_pool(x, 2)[0, :, 0]

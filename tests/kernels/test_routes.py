@@ -152,8 +152,8 @@ COVERED = [((7, 7), (7, 7)), ((8, 8), (8, 8)), ((13, 13), (13, 13)), ((1, 49), (
 @pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8"])
 @pytest.mark.parametrize(("sizes", "kernel"), COVERED)
 def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, kernel, dtype):
-    """A plane covered by few windows is read once, so transposing its many channels costs little: less than any other
-    way, unless a row fits into a register, whose taps are picked at once."""
+    """Transposing many channels costs less than any other way if few windows cover a plane, which is then read once.
+    The exception is a row that fits into a register, whose taps are picked at once."""
     operator = onnxpool.MaxPool if dtype == "int8" else onnxpool.AveragePool
     shape = (1, 512, *sizes)
     plan = operator(kernel_shape=kernel).plan(shape, dtype)
@@ -166,7 +166,8 @@ def test_channels_of_windows_that_cover_an_axis_are_brought_side_by_side(sizes, 
 
 @pytest.mark.parametrize(("size", "dilation", "pads", "stride"), [(6, 1, 200, 400), (16, 300, 300, 3)])
 def test_channels_are_made_adjacent_where_one_solver_fits(size, dilation, pads, stride):
-    """Costs decide about lanes even if no second solver competes: pads are too long for passes here."""
+    """Costs decide whether channels are made adjacent even if only one solver fits. Here, pads are too long for
+    passes."""
     operator = onnxpool.MaxPool(kernel_shape=2, dilations=dilation, pads=pads, strides=stride)
     plan = operator.plan((1, 64, size, size), np.float32)
     plan(np.ones(plan.shape, np.float32))
@@ -185,7 +186,7 @@ def read_by_tiles(axis, side):
 
 @drawing(st.integers(1, 60), st.integers(1, 60), st.integers(1, 9))
 def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
-    """The estimate is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
+    """The estimate of a halo is exact up to a window at each end of a tile, and 1 if one tile contains all windows."""
     kernel = min(size, kernel)
     axis = windows.Axis(size, (size - kernel) // stride + 1, kernel, stride)
     problem = solvers.Problem("mean", "float32", (axis, axis), 1, 1, 64, True, 4, 4, layout.REGISTER, False)
@@ -198,7 +199,8 @@ def test_a_halo_is_what_tiles_read_again(size, kernel, stride):
 
 @drawing(st.integers(1, 40), st.integers(1, 20), st.integers(1, 9), st.data())
 def test_the_mean_number_of_taps_leaves_out_padding(size, kernel, stride, data):
-    """The estimate is exact if no window lies wholly in the padding, and overhang counts as padding."""
+    """The estimated mean number of taps is exact if no window lies wholly in the padding, and overhang counts as
+    padding."""
     pads = data.draw(st.integers(0, kernel - 1)), data.draw(st.integers(0, kernel - 1))
     room = size + sum(pads) - kernel
     if room < 0:
@@ -213,7 +215,8 @@ def test_the_mean_number_of_taps_leaves_out_padding(size, kernel, stride, data):
 @pytest.mark.parametrize(("dtype", "size", "adjacent"), [
     ("float32", 4, True), ("bfloat16", 8, True), ("float64", 14, False), ("float32", 30, False)])
 def test_small_planes_are_transposed_and_large_ones_are_not(dtype, size, adjacent):
-    """A plane of few elements leaves a register whose elements must be joined, which a transposition avoids."""
+    """Only small planes are transposed: reducing their few elements in place would leave a register whose elements must
+    be joined."""
     plan = onnxpool.GlobalMaxPool().plan((1, 512, size, size), dtype)
     plan(np.ones(plan.shape, plan.dtype))
     assert [pool.setup.form.apart for pool in plan._pools.values()] == [adjacent]
@@ -371,7 +374,8 @@ def expected_results(x, kind, attributes):
 
 @pytest.mark.parametrize("kind", ["mean", "mean with pads", "norm 1", "norm 2"])
 def test_sums_have_the_order_of_the_oracle(kind):
-    """Taps of the first axis come first. Few taps along an axis are added one after another, more as a binary tree."""
+    """Taps of the first axis are added first. Few taps along an axis are added one after another, and many as a binary
+    tree."""
     rng, long = np.random.default_rng(len(kind)), 0
     for problem in range(40):
         shape, attributes = random_problem(rng)
@@ -549,7 +553,7 @@ def by_bridge(plan, x):
 
 @pytest.mark.parametrize("caller", [by_plan, by_plain_call, by_handle, by_bridge])
 def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
-    """The pool that `pool_of` returns is the one that runs, for every caller."""
+    """The pool that `pool_of` returns is the pool that runs, for every caller."""
     pool_of, asked = layout.pool_of, []
 
     def watched(*arguments):

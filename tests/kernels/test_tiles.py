@@ -34,7 +34,7 @@ def span_read(axis, count):
 
 
 def test_what_a_tile_reads_and_writes():
-    """Places lie between the first and the last tap along each axis. Each window has one result."""
+    """A tile reads the places from the first to the last tap along each axis, and writes one result for each window."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         axes = random_axes(rng)
@@ -59,7 +59,7 @@ def test_the_number_of_tiles():
 
 
 def test_what_passes_read_and_write():
-    """Each pass reads the block that the one before it left, with one axis reduced to windows."""
+    """Each pass reads the block that the previous pass left, with one axis reduced to windows."""
     rng = np.random.default_rng(3)
     for _ in range(300):
         axes = random_axes(rng)

@@ -116,7 +116,7 @@ def ticking(monkeypatch, times, passing=0.0):
     ([[10], [9], [8]], 2), ([[10], [9.9], [9.95]], 0), ([[10, 9], [9.2, 8], [20]], 1), ([[10]], 0),
     ([[10, 8, 8], [9], [9]], 0), ([[10], [11, 11, 2], [9]], 1)])
 def test_the_best_time_of_several_rounds_wins(monkeypatch, times, place):
-    """The usual way is kept unless another one is clearly faster."""
+    """The usual way is kept unless another way is clearly faster."""
     calls, _ = ticking(monkeypatch, times, passing=0.001)
     assert ways.fastest(calls, 0.2) == place
 
@@ -168,7 +168,7 @@ def test_the_fastest_way_is_used(plan):
 
 
 def test_a_given_way_is_used_whatever_was_learned(plan):
-    """Measurements can compare ways even if one of them was learned before."""
+    """A plan uses a given way even if another was learned, so that measurements can compare ways."""
     x = np.zeros(plan.shape, np.float32)
     memory = plan._memory(x, plan(x), None)
     stages = {way: layout.setup_of(plan.request, *memory, way).stages for way in layout.pools_of(plan.request, *memory)}
@@ -192,7 +192,8 @@ def test_tiles_grow_with_their_room(plan):
 
 
 def test_what_was_learned_is_found_for_problems_of_two_forms(monkeypatch):
-    """If a problem has the form of rows and that of adjacent lanes, it is stored and looked up under the same form."""
+    """If a problem can have the form of rows and that of adjacent lanes, its way is stored and looked up under the same
+    form."""
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: len(calls) - 1)
     found = 0
     for operator, x, inputs in layers(60, seed=5):
@@ -263,7 +264,7 @@ def test_wrong_arguments_are_refused(plan, arguments, error, place):
     np.float32(0.01), np.float16(0.01), np.float64(0.01), np.longdouble(0.01), Fraction(1, 100), np.array(0.01), 1,
     np.int8(1), np.array(1)], ids=repr)
 def test_any_real_number_of_seconds(plan, monkeypatch, seconds):
-    """Any real number of Python or NumPy is accepted. Where time is measured, it is a float."""
+    """Any real number of Python or NumPy is accepted as seconds, and converted to a float."""
     given = []
     monkeypatch.setattr(ways, "fastest", lambda calls, seconds: given.append(seconds) or 0)
     assert plan.tuned(seconds=seconds) is plan

@@ -50,7 +50,7 @@ def test_random_calls_on_dask_arrays(seed: int) -> None:
 
 
 def test_a_chunk_depends_on_its_neighbours_only() -> None:
-    """The graph of one chunk, out of many, contains its neighbours only."""
+    """The graph of one chunk, out of many, contains no chunks other than its neighbours."""
     d = da.zeros((4000, 4000), chunks=250, dtype=np.float32)
     for mode in MODES:
         y = ndimage.uniform_filter(d, 9, mode=mode)

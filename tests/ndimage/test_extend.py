@@ -121,7 +121,7 @@ def test_other_arrays_are_refused() -> None:
 @pytest.mark.parametrize("limit", [2.0**52 / 3, 2.0**51, 100.5])
 @pytest.mark.parametrize("dtype", ["i8", ">i8", "u8", ">u8"])
 def test_integers_become_doubles(dtype: str, limit: float) -> None:
-    """Integers become doubles in place. The result is None if one is beyond the limit."""
+    """Integers become doubles in place. The result is None if an integer is beyond the limit."""
     most = int(limit)
     info = np.iinfo(dtype)
     for element in (0, 1, most, most + 1, 2**62, 2**63 - 1, -1, -most, -most - 1, -2**62, -2**63, 2**63, 2**63 + most,

@@ -87,7 +87,7 @@ def test_arrays_that_are_cut_into_strips(mode: str, shape: tuple[int, ...], size
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("mode", MODES)
 def test_windows_longer_than_the_array(name: str, mode: str) -> None:
-    """Windows may be longer than the array: axes may have one element, and windows span many periods."""
+    """Windows may be longer than the array, even with axes of one element and with windows that span many periods."""
     for shape, size in (((1,), 7), ((2,), 9), ((3,), 40), ((1, 4), 11), ((2, 3), (30, 2))):
         if name.endswith("1d") and isinstance(size, tuple):
             continue
@@ -108,7 +108,7 @@ def test_empty_arrays_and_arrays_without_axes(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_output_can_be_a_dtype(name: str) -> None:
-    """Results are stored in the dtype after each axis, as in SciPy, also where it wraps around."""
+    """Results are stored in the dtype after each axis, as in SciPy, even if results wrap around in the dtype."""
     x = rng.integers(-300, 300, (9, 8))
     for dtype in (np.float32, "float64", np.dtype(np.int16), np.uint8, bool):
         if dtype is bool and "uniform" in name:
@@ -408,7 +408,7 @@ def test_limits() -> None:
 
 
 def test_caches_are_cleared() -> None:
-    """Filters are cached like operators."""
+    """Filters are cached like operators, and clearing caches forgets them."""
     from onnxpool.ndimage import arguments
 
     ndimage.maximum_filter(X, 3)

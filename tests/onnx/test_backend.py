@@ -107,7 +107,8 @@ HALVED = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=
 @pytest.mark.parametrize("form", [backend, OnnxPoolBackend])
 @pytest.mark.parametrize("inputs", [RAMP, [RAMP], (RAMP,), {"x": RAMP}])
 def test_the_forms_of_inputs_and_outputs(form, inputs):
-    """Module and class are the same backend. Inputs come alone, in order or by name. Outputs can be read both ways."""
+    """Module and class are the same backend. Inputs can be passed alone, in order or by name. Outputs can be read in
+    order or by name."""
     assert isinstance(form, ModuleType) or issubclass(form, onnx.backend.base.Backend)
     for outputs in (form.prepare(model([HALVED])).run(inputs), form.run_model(model([HALVED]), inputs),
                     form.run_node(HALVED, inputs)):

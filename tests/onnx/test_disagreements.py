@@ -354,7 +354,7 @@ BORDERS = {
 
 @pytest.mark.smoke
 def test_every_warning_has_an_example():
-    """The names in the table are unique, and each has its two nodes."""
+    """Each name in the table is unique, and has two example nodes."""
     assert sorted(row.name for row in DISAGREEMENTS) == sorted(EXAMPLES)
 
 
@@ -377,7 +377,7 @@ def test_a_warning(row, needs_named_version, monkeypatch):
 @pytest.mark.smoke
 @pytest.mark.parametrize(("name", "example", "applies"), BORDERS.values(), ids=list(BORDERS))
 def test_a_border(name, example, applies, needs_named_version, monkeypatch):
-    """A row applies to a node at the border of its condition if the runtime differs, unless another row does."""
+    """A row applies to a node at the border of its condition if the runtime differs, unless another row applies."""
     row, = (row for row in DISAGREEMENTS if row.name == name)
     here = runs_here(name, monkeypatch)
     assert (name in rows_of(example)) == applies, example.shown()
@@ -400,7 +400,7 @@ def test_onnxruntime_has_blocks_as_wide_as_registers(sets, channels, monkeypatch
 @pytest.mark.parametrize(("nodes", "seed"), [(80, SEED), pytest.param(20_000, None, marks=pytest.mark.slow)],
                          ids=["short", "long"])
 def test_the_sweep_finds_nothing(nodes, seed, needs_named_version):
-    """If the table does not warn of a random node, peers agree, and if it does, they differ."""
+    """Peers agree on random nodes without a warning in the table, and differ on random nodes with a warning."""
     peers = [peer for peer in installed() if peer != TORCH]
     for peer in peers:
         needs_named_version(PACKAGES[peer])

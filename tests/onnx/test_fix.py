@@ -124,7 +124,7 @@ def constants_of(model):
 
 @pytest.mark.smoke
 def test_ceil_mode_becomes_pads(fixed):
-    """ceil_mode of a maximum with Indices becomes pads. The batch may stay unknown."""
+    """ceil_mode of a maximum with Indices becomes pads. The batch size may be unknown."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 12]>
         agraph (float[N, C, 5, 6] x) => (float[a, b, c, d] y, int64[a, b, c, d] i) {
@@ -326,7 +326,7 @@ def test_versions_that_a_runtime_lacks(fixed, other, opset):
 
 
 def test_an_older_version_with_another_meaning(fixed):
-    """RoiAlign has other defaults before version 16, so opset 15 is not an alternative."""
+    """RoiAlign is not moved to opset 15, because its defaults differ before version 16."""
     done, model = fixed("""
         <ir_version: 8, opset_import: ["" : 22]>
         agraph (float[1, 1, 5, 5] x, float[2, 4] r, int64[2] b) => (float[2, 1, 1, 1] y) { y = RoiAlign (x, r, b) }""",
@@ -377,7 +377,7 @@ def test_a_runtime_that_refuses_a_node_is_not_led_to_other_values(fixed):
     ("p", "", [[0, 0, 1, 0, 0, 0], 7]), ("", "", [[0, 0, 1, 0, 0, 0], 0]), ("p", ", uint8 p", None)],
     ids=["constant", "omitted", "input"])
 def test_quantised_means(fixed, point, others, pads):
-    """Padding is the zero point, which may be left out, but must be a constant."""
+    """A quantised mean is padded with the zero point, which may be omitted but must be a constant if it is not."""
     done, model = fixed(f"""
         <ir_version: 8, opset_import: ["" : 13, "com.microsoft" : 1]>
         agraph (uint8[1, 1, 6] x, float s{others}) => (uint8[1, 1, 3] y) <uint8 p = {{7}}> {{
@@ -392,7 +392,7 @@ def test_quantised_means(fixed, point, others, pads):
 
 @pytest.mark.parametrize("opset", [8, 9])
 def test_constants_of_bytes(fixed, opset):
-    """Old versions of Constant do not support bytes, which a full check would find."""
+    """A full check of onnx passes where old versions of Constant do not support bytes."""
     done, model = fixed(f"""
         <ir_version: 4, opset_import: ["" : {opset}, "com.microsoft" : 1]>
         agraph (uint8[1, 1, 6] x, float s) => (uint8[1, 1, z] y) {{

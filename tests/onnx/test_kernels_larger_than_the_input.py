@@ -181,7 +181,7 @@ def test_sessions_with_onnxpool() -> None:
 
 
 def test_dask_and_axes() -> None:
-    """Functions on dask arrays, and functions with `axes`, agree too."""
+    """Functions on dask arrays, and functions with `axes`, agree with the table."""
     da = pytest.importorskip("dask.array")
     import onnxpool.dask
 

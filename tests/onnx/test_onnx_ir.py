@@ -92,7 +92,7 @@ def test_outputs():
 
 
 def test_floats_have_the_precision_of_nodes():
-    """A float of onnx-ir is a Python float, but the attribute of a node has 32 bits."""
+    """A float of onnx-ir, which is a Python float, is rounded to 32 bits like an attribute of a NodeProto."""
     node = ir.node("GlobalLpPool", [ir.Value(name="x")], {"p": 1.1})
     proto = helper.make_node("GlobalLpPool", ["x"], ["y"], p=1.1)
     assert from_node(node, {"": 1}) == from_node(proto, {"": 1})
@@ -111,7 +111,7 @@ def test_references_to_attributes_of_functions():
 
 
 def test_inlined_functions():
-    """onnx-ir replaces references by the values of the caller, and then the node is accepted."""
+    """A node of a function is accepted after onnx-ir has replaced its references by the values of the caller."""
     model = ir.from_proto(onnx.parser.parse_model("""
         <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
         agraph (float[1, 1, 4] x) => (float[1, 1, 2] y) { y = local.Halved <size = [2]> (x) }

@@ -92,7 +92,7 @@ HOLDS_NOT: list[tuple[str, list[dict[str, Any]], dict[str, Any]]] = [
 
 
 def test_every_row_of_graphs_has_an_example():
-    """The warnings about onnxruntime are in a table, and the one about OpenVINO has a test of its own."""
+    """The warnings about onnxruntime are in a table, and the warning about OpenVINO has a test of its own."""
     assert {row for row, _, _ in HOLDS} == {row.name for row in OF_GRAPHS if row.runtime == ORT}
 
 

@@ -133,7 +133,8 @@ def test_oldest_versions(operator, opset):
     ("GlobalLpPool", 13), ("RoiAlign", 16), ("MaxRoiPool", 13),
 ])
 def test_what_onnxruntime_has_stays(operator, opset):
-    """With "missing", a node for which onnxruntime has a kernel returns onnxruntime's bits. With "all", it does not."""
+    """With "missing", a node for which onnxruntime has a kernel returns onnxruntime's bits. With "all", the node runs
+    on onnxpool."""
     inputs, attributes = sample_inputs(operator, "float32"), dict(ATTRIBUTES[operator])
     inputs[0] = data((2, 3, 40, 41), seed=3)
     if "kernel_shape" in attributes:
@@ -181,7 +182,7 @@ def test_optimisers_respect_the_choice(ops, ours, tmp_path):
 def test_whole_models(name):
     """A real model returns what onnxruntime alone returns, to the digits that remain after another order of sums.
 
-    With "missing", and if onnxruntime has all kernels, it returns exactly the same bits.
+    With "missing", and if onnxruntime has all kernels, the model returns exactly the same bits.
     """
     proto, shape = load(name), MODELS[name][0]
     plain, pooled = session(proto), session(proto, "all")
@@ -218,7 +219,8 @@ def test_a_pad_before_a_mean_is_data(opset, shape, pads):
 
 
 def test_a_pad_before_a_maximum_is_data():
-    """Zeros added by a Pad are larger than negative values. Before 1.32, onnxruntime alone treats them as padding."""
+    """Zeros that a Pad adds count as elements of a maximum. Before 1.32, onnxruntime by itself treats such zeros as
+    padding."""
     x = np.array([[[[-1, -2], [-3, -4]]]], np.float32)
     nodes = [helper.make_node("Pad", ["x", "p"], ["z"]),
              helper.make_node("MaxPool", ["z"], ["y"], kernel_shape=[2, 2], pads=[0, 0, 0, 0])]

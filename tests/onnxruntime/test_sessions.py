@@ -368,7 +368,8 @@ def test_options_are_registered_with_once():
 
 @pytest.mark.parametrize(("release", "merging"), [("1.32.0", []), ("1.31.1", ["Pad_Fusion"])])
 def test_optimisers_that_replace_pools_are_switched_off(release, merging, monkeypatch):
-    """Optimisers that are already switched off stay off. Operators that no optimiser replaces switch nothing off."""
+    """Optimisers that replace chosen pools are switched off, and already disabled optimisers stay off. Other operators
+    disable none."""
     monkeypatch.setattr(onnxruntime, "__version__", release)
     entry = "optimization.disable_specified_optimizers"
     for ops, replacing in (("all", ["NchwcTransformer"]), (["GlobalMaxPool"], ["NchwcTransformer"]),
@@ -494,7 +495,8 @@ def test_values_that_are_refused_do_not_end_the_use_of_onnxruntime():
 
 
 def test_records_are_of_their_block():
-    """Sessions created before, after, or in another thread are not in the list. A nested block has its own list."""
+    """Sessions created before, after, or in another thread are not in a block's list. A nested block has its own
+    list."""
     proto = node_model("GlobalMaxPool", [data((1, 1, 4, 4))], {}, opset=13)
     session(proto, "all")
     with record_nodes() as outer:

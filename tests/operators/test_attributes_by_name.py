@@ -47,7 +47,8 @@ def test_attribute_that_is_not_given_has_its_default(row: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("row", ROWS, ids=label)
 def test_attribute_of_a_later_version_says_what_this_one_does(row: dict[str, Any]) -> None:
-    """Before version 19, AveragePool had no dilations. Before its attribute existed, RoiAlign did not move corners."""
+    """An attribute of a later version reads as what this version does: AveragePool before 19 has no dilations, and
+    RoiAlign moves no corners."""
     op = made(row)
     newest = [other["attributes"] for other in ROWS if other["operator"] == row["operator"]][-1]
     meant = {**MEANT, "coordinate_transformation_mode": "output_half_pixel"}

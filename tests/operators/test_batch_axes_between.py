@@ -74,7 +74,8 @@ def test_large_arrays_take_no_memory_but_their_result(dtype: str) -> None:
 @pytest.mark.parametrize("pool", [onnxpool.global_average_pool, onnxpool.global_lp_pool])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sums_of_part_of_a_batch_have_the_bits_of_the_whole(pool: Any, dtype: str) -> None:
-    """Any batch axis may be split, provided that the axes between pooled ones still fill 64 bytes of accumulators."""
+    """Sums keep their bits if a batch axis is split, provided that the axes between pooled axes still fill 64 bytes of
+    accumulators."""
     x = np.random.default_rng(0).standard_normal((9, 40, 9, 40)).astype(dtype)
     whole = pool(x, axes=(0, 2))
     for axis in (1, 3):

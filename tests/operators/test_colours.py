@@ -68,7 +68,7 @@ def test_text_and_outlines_stand_out(dark: int) -> None:
 
 
 def test_cells_differ_without_colours() -> None:
-    """Whoever sees no colours at all has dashes and signs."""
+    """Dashes and signs tell cells apart for readers who see no colours."""
     from onnxpool.pictures import SIGNS
 
     looks = {(STYLES[kind].dash, SIGNS.get(kind), bool(STYLES[kind].fill), kind == "unread") for kind in CELLS}

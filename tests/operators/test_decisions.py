@@ -319,7 +319,7 @@ def test_shape(operator, attributes, shape, result, channels_last):
 @pytest.mark.parametrize("dtype", FLOAT_NAMES)
 @pytest.mark.parametrize("operator", [f"Global{name}" for name in WINDOWED])
 def test_no_spatial_axis(operator, dtype):
-    """Over no axes, a mean and a maximum are the identity, and a norm is |x|."""
+    """Without spatial axes, a mean and a maximum are the identity, and a norm is |x|."""
     x = np.array([[1, -2, 3], [INF, NAN, -INF]]).astype(DTYPES[dtype])
     y = single(operator, x)
     np.testing.assert_array_equal(y.astype(float), np.abs(x.astype(float)) if "Lp" in operator else x.astype(float))

@@ -91,7 +91,7 @@ def test_float_exponent_that_is_no_norm_is_refused(operator: str, value: float) 
 
 @pytest.mark.parametrize("value", [10**400, -10**400, 2**1024 - 2**970], ids=["huge", "huge negative", "rounded up"])
 def test_integers_beyond_floats_are_no_exponents(value: int) -> None:
-    """An integer never stands for infinity, which is an exponent."""
+    """An integer that no float can hold is refused as an exponent, rather than taken as infinity."""
     with pytest.raises(PoolError, match=r"p must be above 0 and at most 1\.797"):
         onnxpool.GlobalLpPool(p=value, opset=1)
 
@@ -299,7 +299,7 @@ def test_flags_take_numbers_and_bools(value: Any) -> None:
 
 @pytest.mark.parametrize("rank", [6, 12])
 def test_any_number_of_spatial_axes_is_pooled(rank: int) -> None:
-    """The rank has no upper limit below NumPy's."""
+    """Arrays of any rank that NumPy allows are pooled."""
     x = board(shape=(1, 1, *(2,) * (rank - 2)))
 
     assert onnxpool.max_pool(x, 2).item() == x.max()

@@ -167,7 +167,7 @@ def test_nan_and_peak_at_every_lane(dtype, channels_last):
 @pytest.mark.parametrize("dtype", ALL)
 @pytest.mark.parametrize("channels_last", LAYOUTS.values(), ids=LAYOUTS)
 def test_ties_at_every_width(dtype, channels_last):
-    """Among equal elements, the first one's index is returned, for every width and number of channels."""
+    """Among equal elements, the index of the first is returned, for every width and number of channels."""
     for width in WIDTHS:
         x = to_last(np.full((1, width, 3, 3), 5).astype(DTYPES[dtype]), channels_last)
         _, indices = pooled(x, channels_last, kernel_shape=(2, 3))
@@ -223,7 +223,7 @@ def test_places_of_a_plane_beyond_32_bits(sizes, dtype, channels_last):
 @pytest.mark.parametrize("make", [lambda: onnxpool.MaxPool(kernel_shape=2, opset=1, return_indices=True),
                                   lambda: pooled(np.ones((1, 1, 4), np.float32), kernel_shape=2, opset=7)])  # fmt: skip
 def test_version_1_has_no_indices(make):
-    """MaxPool-1 has one output. The error says so, and names the version that has two."""
+    """Requesting indices of MaxPool-1, which has one output, is an error that names the version with two outputs."""
     with pytest.raises(onnxpool.PoolError, match="MaxPool-8"):
         make()
 
@@ -323,7 +323,7 @@ def test_indices_of_named_axes_count_those_behind():
 
 
 def test_loops_with_indices_of_32_bits_refuse_more_places():
-    """The loops refuse such inputs even if a plan fails to choose float64."""
+    """Loops with 32-bit indices refuse inputs with more places, even if a plan fails to choose float64."""
     shape = (1, 1, 2**15 + 1, 2**15)
     plan = onnxpool.MaxPool(kernel_shape=2, return_indices=True).plan(shape, "float32")
     with pytest.raises(onnxpool.PoolError, match="need a 64-bit dtype, but X has float32; cast X"):

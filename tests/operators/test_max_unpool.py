@@ -183,7 +183,7 @@ def test_errors_name_the_place_of_a_bad_index(channels_last):
 
 
 def test_index_of_an_empty_window_is_refused():
-    """The index -1 that MaxPool returns for an empty window is not a position."""
+    """The index -1 that MaxPool returns for an empty window is refused, because it is not a position."""
     x = np.ones((1, 1, 1, 1), np.float32)
     y, indices = onnxpool.max_pool(x, 2, dilations=2, pads=(1,) * 4, return_indices=True)
     with pytest.raises(PoolError, match="-1"):

@@ -153,8 +153,8 @@ def test_combined_means_stay_in_range(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int32"])
 def test_large_windows_by_every_route(dtype: str) -> None:
-    """Windows of many taps, of which some windows share most, equal NumPy's sums in images and stacks, on every
-    route."""
+    """Means of windows of many taps, most of which some windows share, equal NumPy's sums in images and stacks, on
+    every route."""
     rng = np.random.default_rng(4)
     for _ in range(150):
         shape = tuple(int(size) for size in rng.choice([1, 3, 5, 21, 40, 70], int(rng.integers(1, 4))))
@@ -223,7 +223,7 @@ def test_bytes_are_averaged_as_int16(dtype: str, kernel: int, held: str) -> None
 @pytest.mark.parametrize(("dtype", "result"), [("uint8", "uint8"), ("int8", "int8"), ("uint8", "float32"),
                                                ("int16", "float64")])
 def test_second_calls_of_casts_need_no_python(dtype: str, result: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans of small arrays cast elements in compiled code, unless arrays are not plain."""
+    """Plans of small arrays cast elements in compiled code, if the arrays are plain."""
     x = integers(np.random.default_rng(6), (30, 40), np.dtype(dtype))
     plan = onnxpool.AveragePool(kernel_shape=20, axes=(0, 1), dtype=result).plan(x.shape, dtype)
     y = plan(x)
@@ -351,7 +351,7 @@ def test_shares_of_small_integers_are_combined_exactly(dtype: str, result: str) 
 @pytest.mark.parametrize(("dtype", "result"), [
     ("float16", "float32"), ("float16", "float64"), ("bfloat16", "float32"), ("float32", "float64")])
 def test_means_of_floats_can_be_wider(dtype: str, result: str) -> None:
-    """Wider means equal means of elements that were cast before."""
+    """A mean in a wider dtype equals the mean of elements that were converted first."""
     rng = np.random.default_rng(3)
     kind = onnxpool.AveragePool(kernel_shape=1, axes=0, dtype=dtype).dtype
     x = rng.standard_normal((9, 11)).astype(kind)

@@ -269,7 +269,8 @@ def test_scales_whose_ratio_is_no_number_are_refused(x_scale, y_scale, ratio):
 
 
 def test_channels_whose_sum_may_not_fit_are_refused():
-    """No array is this large, but a handle of the C API or a plan can declare one with no channels."""
+    """Channels whose sums may not fit are refused. No array is this large, but a plan or a handle of the C API can
+    declare one with no channels."""
     pool = onnxpool.QLinearGlobalAveragePool(channels_last=True)
     scales = np.float32(1), 0, np.float32(1), 0
     for dtype in ("uint8", "int8"):

@@ -17,7 +17,8 @@ X = np.arange(36, dtype=np.float32).reshape(1, 1, 6, 6)
 @pytest.mark.parametrize("wrong", [2.0, (2.0, 2), (2, 2.0), (True, 2), [2, 2.0], [True, 2], np.float64(2), "2",
                                    (2, "2")])
 def test_what_equals_a_good_argument_is_still_refused(wrong):
-    """2.0 == 2 and True == 1, also inside a tuple, but an earlier valid call does not make them valid."""
+    """A valid call does not make equal but invalid arguments valid, such as 2.0 for 2 or True for 1, also inside a
+    tuple."""
     for good in (1, 2, (1, 2), (2, 2)):
         onnxpool.max_pool(X, good)
     with pytest.raises(onnxpool.errors.PoolTypeError):

@@ -114,7 +114,7 @@ def test_more_random_calls():
 
 @pytest.mark.parametrize("dtype", cases_axes.FLOATS, ids=str)
 def test_windows_without_nans_have_the_usual_bits(dtype):
-    """NaNs elsewhere change nothing, and neither does skipna without NaNs."""
+    """Windows without NaNs keep their bits, whether skipna is set and whether NaNs are elsewhere."""
     rng = np.random.default_rng(1)
     for kernel, stride, pads in (((3, 3), 1, 1), ((4, 4), 4, 0), ((2, 5), 2, 0), ((12, 1), 1, 0), ((20, 9), 3, 2)):
         x = rng.standard_normal((70, 90)).astype(dtype)
@@ -186,7 +186,7 @@ def test_not_a_time_is_left_out(dtype):
 
 @pytest.mark.parametrize("dtype", ["uint8", "int32", "bool", "float32"])
 def test_windows_entirely_in_padding(dtype):
-    """Windows entirely in padding have no number, which only floats can express."""
+    """A window entirely in padding has the result NaN in floats, and its usual result in other dtypes."""
     x = np.ones((3, 4), dtype)
     for name in FUNCTIONS:
         if name == "lp_pool" and dtype != "float32":
@@ -321,7 +321,7 @@ def test_callers_see_no_floating_point_exceptions():
 
 
 def test_combined_means_near_the_limits():
-    """The largest number is not exceeded, and wider results have their precision."""
+    """Combined means do not exceed the largest number, and wider results have their precision."""
     x = np.full(60, np.finfo(np.float64).max)
     x[5] = np.nan
     for size, sign, skipna in itertools.product(range(6, 60), (1, -1), (True, False)):

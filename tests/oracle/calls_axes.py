@@ -159,7 +159,7 @@ def draw_dtype_along_axes(choices, base, opset):
 
 
 def draw_result(choices, dtype):
-    """The argument `dtype` of a mean in one of its spellings, or None. Seldom, it must be refused."""
+    """The argument `dtype` of a mean in one of its spellings, or None. Seldom, the argument must be refused."""
     if choices.chance(3):
         return choices.pick(WRONG_DTYPES)
     own = [] if dtype.kind == "b" else [dtype.name]
@@ -336,7 +336,7 @@ def misplaced(choices, call):
 
 
 def draw_any(choices, operators=EVERY):
-    """One call of one of these operators, of any kind."""
+    """A call of any kind, whose operator is drawn from those given."""
     operator = choices.pick(operators)
     if operator in SLIDING_NAMES and choices.chance(LONG):
         call = draw_long(choices, operator)

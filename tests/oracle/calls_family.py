@@ -231,6 +231,6 @@ WEIGHTED = (*WINDOWED, *WINDOWED, *FUNCTIONS, INDICES, QLINEAR_AVERAGE)
 
 
 def draw_call(choices, operators=WEIGHTED):
-    """One call of one of these operators."""
+    """A call of an operator that is drawn from those given."""
     operator = choices.pick(operators)
     return DRAWERS.get(operator, draw_pool)(choices, operator)

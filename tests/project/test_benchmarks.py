@@ -237,7 +237,7 @@ def row(**rounds_of: list[float]) -> report.Row:
 
 
 def test_a_row_is_read_against_the_fastest_peer() -> None:
-    """Each library's best round counts."""
+    """A row compares onnxpool's best round with the best round of the fastest peer."""
     raced = row(onnxpool=[2.0, 1.0], torch=[3.0, 5.0], onednn=[4.0, 2.5])
     assert (raced.peer, raced.speedup, raced.share) == ("onednn", 2.5, 0.5)
     alone = row(onnxpool=[1.0])

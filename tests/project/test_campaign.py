@@ -44,7 +44,7 @@ def test_faults_have_names_of_their_own():
 
 
 def test_lines_of_c_map_to_lines_of_cython(tmp_path):
-    """Each line in a function has a place in its own file. Lines that run at import have none."""
+    """Each line in a function has a place in its own file. Lines that run at import have no place."""
     pytest.importorskip("Cython")
     package = tmp_path / "src" / "package"
     package.mkdir(parents=True)

@@ -5,7 +5,7 @@ from onnxpool import kernels
 
 
 def test_config_is_what_show_config_prints(capsys):
-    """Every value of the dict is in the text, and is the one that the library itself uses."""
+    """Every value of the dict is in the text, and is the value that the library uses."""
     found = onnxpool.config()
     onnxpool.show_config()
     lines = capsys.readouterr().out.splitlines()

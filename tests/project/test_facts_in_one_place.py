@@ -28,8 +28,7 @@ def strings(path):
 
 
 def test_only_its_record_names_a_solver():
-    """Planning, the core and the build know solvers only by their records. Only the table of costs names solvers,
-    too."""
+    """Besides the records of solvers, only the table of costs names solvers."""
     planned = [path for path in CODE if {"planning", "kernels"} & set(path.relative_to(PACKAGE).parts)]
     naming = {path.name for path in planned for _, word in strings(path) if word in SOLVERS}
     assert naming == {"solvers.py", "costs.py"}

@@ -76,7 +76,7 @@ def test_an_attribute_is_a_fact_and_a_text(copied: Path) -> None:
 
 
 def test_another_default_is_a_row(copied: Path) -> None:
-    """A version that changes a default needs only its row: docstrings tell both, and the newest values."""
+    """A version that changes a default needs only its row: docstrings tell both defaults, and the newest values."""
     changed(copied / "src/onnxpool/schemas.py", 'since(19, {"dilations": PER_AXIS}),',
             'since(19, {"dilations": PER_AXIS, "count_include_pad": Flag(1, (0, 1, 2))}),')
 

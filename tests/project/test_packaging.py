@@ -120,7 +120,7 @@ def test_oldest_versions_are_those_of_the_table() -> None:
 
 
 def test_the_time_of_a_build_is_divided_into_stages(tmp_path: Path) -> None:
-    """A step that writes two files counts once."""
+    """The time of a build is divided into stages, and a step that writes two files counts once."""
     (tmp_path / "build.ninja").touch()
     os.utime(tmp_path / "build.ninja", (130, 130))
     rows = ["# ninja log v7", "0\t4000\t1\tpool.c\ta", "0\t4000\t1\tpool.h\ta", "4000\t9000\t1\tpool.o\tb",
