@@ -1,4 +1,4 @@
-"""The other libraries."""
+"""The libraries against which onnxpool races."""
 
 import importlib
 

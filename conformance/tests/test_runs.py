@@ -81,7 +81,7 @@ def answering(monkeypatch):
 
 
 def assert_passes(backend, case):
-    """A backend passes a case, in this process."""
+    """Assert that a backend in this process passes a case."""
     inputs = [array for _, array in given(case)]
     if case.error:
         with pytest.raises(Exception):  # noqa: B017, PT011

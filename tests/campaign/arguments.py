@@ -120,7 +120,7 @@ def drawn_by(part: str) -> Iterator[tuple[str, str]]:
 
 
 def gaps() -> Iterator[str]:
-    """What the table does not mention, and what it mentions although it does not exist."""
+    """Arguments that the table lacks, and names in the table that do not exist."""
     known = {argument for signature in signatures().values() for argument in signature.parameters}
     yield from (f"no function has {argument}" for argument in DRAWN.keys() - known)
     used = set()

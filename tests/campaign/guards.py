@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).parents[1] / "oracle" / "campaign.py"
 
 
 def attempt(task: tuple[str, int]) -> tuple[int, bool, list[str]]:
-    """The number of calls that a process made, whether it was killed, and what it printed about calls."""
+    """The number of calls that a process made, whether it was killed, and the text that it printed about calls."""
     level, seed = task
     done = subprocess.run([sys.executable, str(PROGRAM), "--guarded", "--calls", str(SHARE), "--seed", str(seed)],
                           env=os.environ | {"ONNXPOOL_ISA": level}, capture_output=True, text=True, check=False)

@@ -75,8 +75,8 @@ def file_of(name: str, main: Path, source: Path) -> str | None:
 def compiled_lines(objects: Path, source: Path) -> Lines:
     """The lines of Cython and of headers in a source folder, over all units.
 
-    The lines of an inlined function count where it is inlined. A separate copy that nothing calls counts for
-    nothing, unless its lines run nowhere at all. Then nothing calls the function.
+    The lines of an inlined function count where it is inlined. A separate copy that nothing calls is ignored, unless
+    its lines run nowhere else, because then nothing calls the function.
     """
     lines: Lines = defaultdict(dict)
     uncalled: dict[str, set[tuple[str, int]]] = defaultdict(set)  # lines of such copies

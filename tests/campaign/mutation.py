@@ -99,7 +99,7 @@ def mutants(modules: tuple[str, ...], seed: int, where: Path) -> Iterator[Mutant
 
 
 def survives(mutant: Mutant | None, tests: tuple[str, ...], where: Path, limit: float | None = None) -> bool:
-    """Whether all tests pass in time with a mutant in place of the module; without a mutant, whether they pass."""
+    """Whether all tests pass in time with a mutant in place of the module or, without a mutant, with the module."""
     import onnxpool
 
     site = where / mutant.name if mutant else where / "plain"

@@ -41,7 +41,7 @@ def graphs(seed: int, seconds: float) -> tuple[Counter[str], dict[int, list[str]
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Run random graphs, and count those whose results differ."""
+    """Run random graphs, and count the graphs whose results differ."""
     seconds = float(os.environ.get("ONNXPOOL_CAMPAIGN_SESSIONS", QUICK if quick else FULL))
     kinds, problems = graphs(seed, seconds)
     for one, lines in list(problems.items())[:20]:

@@ -39,7 +39,7 @@ ODD = (None, True, 0, -1, 3, 2**31, 2**63, 2**64, 1e308, 0.5, "", "x", "FP32", "
 
 
 class Client:
-    """A client with requests of all kinds, and what it has seen."""
+    """A client with requests of all kinds, and a record of its answers."""
 
     def __init__(self, port: int, seed: int) -> None:
         import numpy as np

@@ -79,7 +79,7 @@ def percentiles(pool: str, contestant: str, calls: int, busy: int) -> tuple[floa
 
 
 def run(seed: int, quick: bool) -> Iterator[Figure]:
-    """Measure contestants one after another. Only a full run compares tails, because few calls do not show any."""
+    """Measure contestants one after another. Only a full run compares tails, because few calls show no tails."""
     cpus, calls = len(os.sched_getaffinity(0)), QUICK if quick else FULL
     for pool in list(POOLS)[:1 if quick else None]:
         for busy in range(1 if quick else 0, 3):

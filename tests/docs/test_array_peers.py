@@ -209,7 +209,7 @@ def test_dtypes_of_other_packages() -> None:
 
 
 def test_borders_of_masks() -> None:
-    """Beyond the border, SciPy's erosion of masks sees False."""
+    """SciPy's erosion of masks treats positions beyond the border as False."""
     x = np.ones((4, 4), bool)
     assert onnxpool.min_pool(x, 3, pads=1, axes=(0, 1)).all()
     assert ndimage.binary_erosion(x, np.ones((3, 3))).sum() == 4

@@ -1,7 +1,8 @@
 """
 The search of the site: questions of users lead to the page that answers them, among the first three results.
 
-It needs a built site. ONNXPOOL_SITE names its folder, and where it is not set, the tests are slow ones that build it.
+The tests need a built site, whose folder ONNXPOOL_SITE names. Without the variable, the tests count as slow and build
+the site.
 """
 
 import os

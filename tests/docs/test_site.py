@@ -32,7 +32,7 @@ def pages() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", schemas.ALL_SCHEMAS)
 def test_the_page_of_an_operator_has_a_section_for_each_version(pages: dict[str, str], name: str) -> None:
-    """Each section has the attributes and dtypes of its version, with their defaults, the newest version first."""
+    """Each version has a section with its attributes, defaults and dtypes, and the newest version comes first."""
     head, *sections = re.split(r"^## Version ", pages[f"operators/{name}.md"], flags=re.MULTILINE)
     assert "## Formula" in head
     versions = schemas.ALL_SCHEMAS[name].versions

@@ -1,4 +1,4 @@
-"""The example that pools files larger than memory stays within a limit that the system enforces."""
+"""The example program, which pools files larger than memory, stays within a limit that the system enforces."""
 
 import subprocess
 import sys

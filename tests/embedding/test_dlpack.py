@@ -394,7 +394,7 @@ def test_what_is_no_capsule_is_refused() -> None:
 
 
 def test_bfloat16_without_ml_dtypes_names_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """bfloat16 needs ml_dtypes, and other dtypes do not."""
+    """Without ml_dtypes, bfloat16 is refused with an error that names the way out, and other dtypes work."""
     x = some(ml_dtypes.bfloat16)
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     producer = Producer(x)

@@ -143,7 +143,7 @@ def reordered(case: Case) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 def ranked(x: Array, least: bool) -> tuple[Array, Array]:
     """Elements as floats in the same order, or in reverse order, and the values that these floats stand for. The first
-    value stands for a window entirely in padding, and the last one is NaT."""
+    value stands for a window entirely in padding, and the last value is NaT."""
     held = x.view(np.int64 if x.dtype.kind in "mM" else np.uint8 if x.dtype.kind == "b" else x.dtype)
     low, high = (0, 1) if x.dtype.kind == "b" else (np.iinfo(held.dtype).min, np.iinfo(held.dtype).max)
     values, places = np.unique(held, return_inverse=True)

@@ -90,7 +90,7 @@ class Answer(NamedTuple):
 
 
 class Framework(NamedTuple):
-    """How to start a framework, and how its requests and answers are written."""
+    """A framework: how to start it, and how to write requests and read answers."""
 
     package: str
     command: Callable[..., list[str]]
@@ -163,7 +163,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def running(framework: Framework, folder: Path, *options: Any) -> Iterator[tuple[Server, Any]]:
-    """A running framework, with its psutil process. In the end, Ctrl-C ends it and all of its processes."""
+    """A running framework, with its psutil process. In the end, Ctrl-C ends the framework and all of its processes."""
     import psutil
 
     with socket.socket() as free:

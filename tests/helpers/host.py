@@ -37,7 +37,7 @@ def running() -> int:
 
 
 def parallel_call_works() -> None:
-    """A call on two threads returns the same bits as a serial one."""
+    """A call on two threads returns the same bits as a serial call."""
     serial = onnxpool.average_pool(LARGE, 3, pads=1, num_threads=1).tobytes()
     assert parallel() == serial
 

@@ -115,7 +115,7 @@ def fed(example: Example, inputs: Inputs) -> dict[str, Array]:
 
 
 def onnxruntime_runs(example: Example) -> Run:
-    """An onnxruntime session. If its kernels for blocked channels compute no window, they end the process."""
+    """An onnxruntime session. onnxruntime's kernels for blocked channels end the process if they compute no window."""
     import onnxruntime
     onnxruntime.set_default_logger_severity(4)
 
@@ -195,7 +195,8 @@ def reference_runs(example: Example) -> Run:
 
 
 def inference_runs(example: Example) -> Run:
-    """onnx's shape inference: onnxpool's results if it infers their shapes, and no results if it infers no shape."""
+    """onnx's shape inference: onnxpool's results if inference finds their shapes, and no results if inference finds no
+    shape."""
     inferred = onnx.shape_inference.infer_shapes(model_of(example), strict_mode=True, data_prop=True)
     shapes = [output.type.tensor_type.shape.dim for output in inferred.graph.output
               if output.type.tensor_type.HasField("shape")]
@@ -280,7 +281,7 @@ def equal(example: Example, inputs: Inputs, ours: Array, theirs: Array) -> bool:
     """
     Whether results have the same shape and dtype, and are equal except for rounding in sums.
 
-    Subnormal numbers of bfloat16 may be 0: the instructions of AVX512-BF16, which OpenVINO uses, flush them.
+    Subnormal numbers of bfloat16 may be 0: the instructions of AVX512-BF16, which OpenVINO uses, flush subnormals.
     """
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return False

@@ -286,8 +286,8 @@ NAN_AXES: dict[str, dict[str, Any]] = {  # attributes of calls with named axes
 
 
 def cases_of_nans() -> Iterator[Case]:
-    """Cases in which the bits of NaNs are pinned: computed ones are positive, quiet and without payload, and extrema
-    are elements. Signalling ones are left out where numpy converts arrays, because it warns of them."""
+    """Cases in which the bits of NaNs are pinned: computed NaNs are positive, quiet and without payload, and extrema
+    are elements. Signalling NaNs are left out where numpy converts arrays, because numpy warns of them."""
     dtype: str
     for operator, (dtypes, more) in WINDOWED.items():
         for place, kind in enumerate(NAN_WINDOWS if set(dtypes) - {*BYTE_NAMES} else ()):

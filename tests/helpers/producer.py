@@ -40,7 +40,7 @@ EXPORTED: dict[int, "Producer"] = {}  # producers by the address of their tensor
 
 
 def deleted(managed: int) -> None:
-    """Called when a tensor is returned by its consumer."""
+    """The deleter, which a consumer calls to return a tensor."""
     producer = EXPORTED.pop(managed, None)
     if producer is None:
         TWICE.append(managed)

@@ -74,7 +74,7 @@ class Drawing:
         return name
 
     def add(self, operator: str, *others: str, outputs: int = 1, name: str = "", **attributes: Any) -> None:
-        """A node that takes the value and others, and whose first output is the next value."""
+        """Add a node whose inputs are the current value and others, and whose first output is the next value."""
         made = [f"v{len(self.nodes)}", f"i{len(self.nodes)}"][:outputs]
         self.nodes.append(helper.make_node(operator, [self.value, *others], made, name, **attributes))
         self.value = made[0]

@@ -11,7 +11,7 @@ from onnxpool.dtypes import BYTES, DTYPES, FLOATS
 
 
 def sizes_of(rng: random.Random, rank: int, lanes: int) -> list[int]:
-    """The sizes of pooled axes: a few large ones, or many small ones."""
+    """The sizes of pooled axes: a few large sizes, or many small sizes."""
     most = int((rng.choice((200, 5_000, 60_000, 2_000_000)) / lanes) ** (1 / rank)) + 1
     return [rng.choice((1, rng.randint(1, 8), rng.randint(1, max(1, most)))) for _ in range(rank)]
 

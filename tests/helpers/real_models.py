@@ -1,6 +1,6 @@
 """Real models: three of the rapidocr package, which need not be installed.
 
-Only the files of rapidocr are used, so it is installed without the packages that it needs to run.
+Only the files of rapidocr are used, so the package is installed without its dependencies.
 """
 
 import importlib.metadata

@@ -42,7 +42,7 @@ def says(error: object, operator: str, words: tuple[str, ...]) -> None:
 
 
 def refused(call: Callable[..., Any], error: type[Exception], dtype: Any, shape: tuple[int, ...]) -> Any:
-    """The error of a call that is refused, made both without `out` and with one, which must stay unchanged."""
+    """The error of a call that is refused, made without `out` and with an `out` that must stay unchanged."""
     with pytest.raises(error) as caught:
         call()
     out = np.full(shape, CANARY, dtype)

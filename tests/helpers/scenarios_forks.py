@@ -33,7 +33,7 @@ import onnxpool
 
 
 def fork_after_a_parallel_call() -> None:
-    """The child's first parallel call works, with a team, and so does the parent's next one."""
+    """The child's first parallel call works, with a team, and so does the parent's next call."""
     parallel_call_works()
     ended_well(fork(first_parallel_call_works))
     next_parallel_call_works()

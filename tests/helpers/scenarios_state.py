@@ -116,9 +116,9 @@ def delicate() -> list[tuple[Any, list[Any]]]:
 
 
 def float_state() -> None:
-    """Whatever the caller's state, results have the bits of the default one, and the word and its flags stay.
+    """Whatever the caller's state, results have the bits of the default state, and the control word and its flags stay.
 
-    This also holds if workers were started in another state than they work in.
+    This also holds if workers were started in a different state.
     """
     calls = [(operator.plan(arrays[0].shape, arrays[0].dtype), arrays) for operator, arrays in delicate()]
     expected = [call(*arrays, num_threads=1).tobytes() for call, arrays in calls]

@@ -65,7 +65,7 @@ def many_threads(turns: int) -> None:
 
 
 def many_callers_few_threads() -> None:
-    """40 threads that ask for teams of 4, first in turn and then at once, have only two teams between them."""
+    """40 threads that ask for teams of 4, first in turn and then at once, get only two teams in total."""
     callers, size = 40, 4
     before = running()
     start, end = threading.Barrier(callers + 1), threading.Barrier(callers + 1)

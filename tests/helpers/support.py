@@ -73,7 +73,7 @@ def assert_same_values(first: Array, second: Array) -> None:
 
 
 def elements(shape: tuple[int, ...], dtype: np.dtype[Any], odd: bool = False) -> Array:
-    """Integers of the whole range, or normal numbers among zeros of both signs, some of them non-finite if `odd`."""
+    """Integers of the whole range, or normal numbers among zeros of both signs, some non-finite if `odd`."""
     rng = np.random.default_rng(11)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)

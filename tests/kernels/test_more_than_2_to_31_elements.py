@@ -1,4 +1,4 @@
-"""Arrays of more than 2^31 elements. Their memory is fresh, so that few pages need real memory."""
+"""Arrays of more than 2^31 elements. Most of their pages are never written, and need no real memory."""
 
 import numpy as np
 import pytest

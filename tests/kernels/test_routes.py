@@ -573,7 +573,7 @@ def test_all_callers_get_their_pool_from_one_function(caller, monkeypatch):
 
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_strips_of_smaller_tiles_are_wider_and_fit(channels_last):
-    """Tiles with fewer windows have wider strips. Scratch memory suffices for wide strips, too."""
+    """Tiles with fewer windows have wider strips, for which scratch memory suffices."""
     x = np.arange(1100 * 1100, dtype=np.float32).reshape(1, 1, 1100, 1100)
     y = onnxpool.max_pool(x.reshape(1, 1100, 1100, 1) if channels_last else x, (9, 9), channels_last=channels_last)
     np.testing.assert_array_equal(y.reshape(1092, 1092), x[0, 0, 8:, 8:])

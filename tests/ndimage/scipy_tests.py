@@ -2,8 +2,8 @@
 
     python -m tests.ndimage.scipy_tests [SDIST]
 
-Takes the tests that are installed with SciPy, or tests from an sdist, such as scipy-1.17.1.tar.gz, or a clone. Prints
-a line for each test that calls one of the functions and fails, and their number.
+The program takes the tests that are installed with SciPy, or tests from an sdist, such as scipy-1.17.1.tar.gz, or a
+clone. It prints a line for each test that calls one of the functions and fails, and their number.
 """
 
 import shutil
@@ -35,11 +35,11 @@ class Record:
         self.failed: dict[str, str] = {}
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        """A test begins."""
+        """Note that a test begins."""
         self.current = item.nodeid
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """A phase of a test has ended."""
+        """Note how a phase of a test has ended."""
         if report.failed:
             self.failed[report.nodeid] = str(report.longrepr.reprcrash.message).partition("\n")[0][:150]
 

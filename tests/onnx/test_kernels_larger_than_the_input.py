@@ -1,4 +1,5 @@
-"""D10, kernels larger than the padded input: the table in docs/reference/decisions.md holds, all entry points agree."""
+"""D10, kernels larger than the padded input: the table in docs/reference/decisions.md holds, and all entry points
+agree."""
 
 import itertools
 import re

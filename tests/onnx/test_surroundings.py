@@ -1,4 +1,5 @@
-"""Warnings about runtimes that rewrite a pool and the nodes around it: where they apply, and where they do not."""
+"""Warnings about runtimes that rewrite a pool and the nodes around it: where the warnings apply, and where they do
+not."""
 
 from typing import Any
 

@@ -282,7 +282,7 @@ def test_empty_arrays_and_changing_shapes(ops):
 
 
 def test_constants_bodies_and_functions():
-    """Nodes on constants, in branches and in functions of the model run on onnxpool too."""
+    """Nodes on constants, in branches and in functions of the model run on onnxpool."""
     x = data((1, 2, 6, 6), "float64")
     pool = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[2, 2])
     expected = onnxpool.average_pool(x, 2)

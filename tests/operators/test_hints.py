@@ -1,4 +1,4 @@
-"""Calls in the style of other libraries: the errors say what to pass instead."""
+"""Errors about calls in the style of other libraries say what to pass instead."""
 
 import inspect
 import re
@@ -37,7 +37,7 @@ def test_a_name_like_none() -> None:
 
 
 def test_attributes_by_position() -> None:
-    """Parameters that must be passed by name are listed."""
+    """The error for attributes by position lists the parameters that must be passed by name."""
     with pytest.raises(PoolTypeError, match=r"^max_pool: takes 2 arguments by position, got 3; name the others: str"):
         onnxpool.max_pool(X, 2, 2)  # type: ignore[call-overload]
     with pytest.raises(PoolTypeError, match=r"^MaxPool: takes 1 arguments by position, got 2; name the others: str"):

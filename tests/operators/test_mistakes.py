@@ -47,7 +47,7 @@ def test_every_record_has_tests() -> None:
 
 
 def test_names_are_those_of_the_case() -> None:
-    """A name without brackets means all cases of a test, and a star any part of a case's name."""
+    """A name without brackets means all cases of a test, and a star stands for any part of a case's name."""
     tests = ["t.py::test_a", "t.py::test_a[x 1-first]", "t.py::test_ab[y]", "t.py::test_a[y (2, 3)-last]"]
     assert chosen(["t.py::test_a"], tests) == [tests[0], tests[1], tests[3]]
     assert chosen(["t.py::test_a[* (2, 3)-*]", "t.py::test_ab"], tests) == tests[2:]

@@ -1,6 +1,6 @@
 """Random calls with named axes, and random calls of any kind: long windows and other spellings of arguments among them.
 
-What `calls` and `calls_family` draw is unchanged by this module, so that their calls can be repeated by seed.
+This module does not change the calls that `calls` and `calls_family` draw, so that seeds repeat those calls.
 """
 
 import math

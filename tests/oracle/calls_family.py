@@ -87,7 +87,7 @@ def draw_places(choices, shape, size):
 
 
 def draw_output_shape(choices, inner, channels_last):
-    """The shape of the result, usually at least as large as the inferred one."""
+    """The shape of the result, usually at least as large as the inferred shape."""
     shape = list(inner)
     for axis in range(2, len(shape)):
         shape[axis] += choices.pick((0, 1, 2, 5))

@@ -303,7 +303,7 @@ def parser_of(description):
 
 
 def repeat(one, options, most_bytes=MOST_BYTES):
-    """Make the call of each seed, by a function that returns its fault, its ending and its description.
+    """Make the call of each seed, by a function that returns what is wrong, how the call ended, and a description.
 
     The exit status is 1 if anything is wrong with a call. A call that takes too long ends the process.
     """

@@ -136,7 +136,7 @@ def left(plane, windows):
 
 
 def cells_of_plane(base, plane, bits, windows, counts, attributes, dtype, result, skipna):
-    """The cells of one plane, for all but Indices. `counts` are the divisors of means, with NaNs."""
+    """The cells of one plane, for all but Indices. `counts` are the divisors of means, in which NaNs count."""
     kept = left(plane, windows) if skipna else windows
     if "Max" in base or "Min" in base:
         least = "Min" in base

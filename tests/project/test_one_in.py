@@ -1,5 +1,5 @@
-"""`pytest --one-in N` runs about one in N cases of each test, and at least one: the same ones in each run. The mark
-`one_in` does so for one test, whose other cases count as slow."""
+"""`pytest --one-in N` runs about one in N cases of each test, and at least one case: the same cases in each run. The
+mark `one_in` does so for one test, whose other cases count as slow."""
 
 from pathlib import Path
 
