@@ -125,7 +125,7 @@ def test_links_of_pages_are_those_of_the_site(written: str, expected: str) -> No
 
 
 def test_words_for_the_search_are_those_of_pages() -> None:
-    """Each page that has words exists, and no word is listed twice."""
+    """Each page for which the search has words exists, and no word is listed twice."""
     pages = [path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")]
     for page, words in module("keywords").KEYWORDS.items():
         assert page in pages or page.removeprefix("generated/operators/") in schemas.ALL_SCHEMAS

@@ -134,8 +134,9 @@ def test_no_order_of_waits_exceeds_the_bound(wanted: int) -> None:
     """
     Of calls 5 ms apart, fewer than one in a hundred wait, even if workers are late at the worst moments.
 
-    The next wait comes at once, after teams have doubled a few times, or when the next pause will be shorter. Each wait
-    gains 1 and costs its time in units of 100 calls. In the graph of all states after waits, no cycle has a gain.
+    The next wait comes at once, after teams have doubled a few times, or when the next pause will be shorter. In a
+    graph of all states after waits, each wait adds 1, less the calls since the last wait divided by 100. No cycle of
+    the graph has a positive sum.
     """
     first = team.Ceiling()
     first.note(wanted, 0, MOMENT, 0)

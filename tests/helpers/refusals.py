@@ -148,7 +148,7 @@ BAD = [pytest.param(case, id=case.name) for case in BAD_GEOMETRY + BAD_KINDS]
 
 
 def operators_of(case: Bad) -> list[str]:
-    """Each operator that has a case's attributes. Unpooling refuses no window because of an axis's length."""
+    """Each operator that has a case's attributes. Unpooling is left out where the length of an axis is the reason."""
     return [
         name for name in case.operators
         if set(case.attributes) - {"channels_last"} <= set(NEWEST[name]["attributes"])

@@ -208,7 +208,7 @@ def test_padding_that_counts_is_zeros():
 
 
 def test_masks_without_axes_are_refused():
-    """A mask without axes is refused with an error that names the way out."""
+    """`skipna` without axes is refused with an error that names the way out."""
     for name in FUNCTIONS[:2]:
         with pytest.raises(onnxpool.PoolError, match=r"skipna=True given without axes.*axes="):
             getattr(onnxpool, name)(np.ones((1, 1, 4)), 2, skipna=True)

@@ -118,7 +118,7 @@ def test_functions_on_dask_arrays_pass_on_every_argument_of_their_class() -> Non
 
 
 def test_functions_take_inputs_and_every_argument_of_their_class() -> None:
-    """A function takes the inputs and every argument of the class, both of which its decorator names."""
+    """A function takes every argument of its class, and the inputs that its decorator names."""
     tree = ast.parse(inspect.getsource(onnxpool.operators))
     calls = {function.name: call.args for function in tree.body if isinstance(function, ast.FunctionDef)
              for call in function.decorator_list if isinstance(call, ast.Call)}
