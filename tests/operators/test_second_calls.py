@@ -343,7 +343,7 @@ def test_wrong_pairs_are_refused_after_right_ones(indexed):
 
 @pytest.mark.parametrize("kind", ["datetime64", "timedelta64"])
 def test_units_of_times_are_not_mixed(kind):
-    """Consecutive arrays that differ only in the unit of times are told apart."""
+    """A call distinguishes arrays that differ only in their datetime unit from the arrays before them."""
     operator = onnxpool.MaxPool(kernel_shape=2, axes=0)
     seconds, nanoseconds = (np.arange(12).astype(f"{kind}[{unit}]") for unit in ("s", "ns"))
     for x in (seconds, seconds, nanoseconds, nanoseconds, seconds):
