@@ -334,6 +334,7 @@ cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, con
     x += (rows.begin + above) * c.step
     while v < layout.pitch:
         end = min(layout.pitch, v + strip_of(rows))
+        c.fresh, c.ahead = 1 if is_far(tile) else 0, strip_of(rows)
         if tile.x_stride[last] != tile.lanes:
             end = min(end, (v // tile.lanes + 1) * tile.lanes)
         first, width = min(end, max(v, low)), round_up(end - v, LANES)
