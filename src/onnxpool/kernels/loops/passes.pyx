@@ -17,18 +17,25 @@ from ..core.element cimport (
     DIVIDES,
     EXACT,
     LANES,
+    Block,
     Woven4,
     acc_t,
+    block_t,
     elem_t,
     end_of,
+    join,
+    load,
+    part,
+    read,
     seen_t,
-    vec_load,
     vec_load_part,
     vec_merge,
     vec_read,
     vec_t,
     vec_without,
     vec_write,
+    width,
+    write,
 )
 from ..core.empty cimport finish_outside
 from ..core.fetches cimport BEYOND
@@ -369,25 +376,41 @@ cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
             and layout.pitch >= LONG_ROW * LANES and tile.end[0] - tile.begin[0] >= MANY_WINDOWS)
 
 
-cdef void change_row(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
-                     const Rule* shared, bint far) noexcept nogil:
-    """y = `before`, minus an old row, plus a fresh row, of n values each. A row may be NULL."""
+cdef inline Py_ssize_t change_blocks(block_t* unused, Py_ssize_t i, const acc_t* before, acc_t* y, Py_ssize_t n,
+                                     const elem_t* old, const elem_t* fresh, const Rule* shared,
+                                     Py_ssize_t ahead) noexcept nogil:
     cdef Rule rule = shared[0]  # a copy, which no store changes
-    cdef Py_ssize_t i = 0, ahead = AHEAD // <Py_ssize_t> sizeof(elem_t)
+    cdef Py_ssize_t block = width(unused)
+    cdef block_t v, w
+    while i + block <= n:
+        if ahead and fresh != NULL:
+            fetch(fresh + i + ahead, block * sizeof(elem_t))
+        read(&v, before + i)
+        if old != NULL:
+            load(&w, old + i, LANES, &rule)
+            part(&v, &w)
+        if fresh != NULL:
+            load(&w, fresh + i, LANES, &rule)
+            join(&v, &w)
+        write(y + i, &v)
+        i += block
+    return i
+
+
+cdef void change_row(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
+                     const Rule* rule, Py_ssize_t ahead) noexcept nogil:
+    """y = `before`, minus an old row, plus a fresh row, of n values each. A row may be NULL. Fresh elements are
+    prefetched this far ahead, unless `ahead` is 0."""
+    cdef Py_ssize_t i = change_blocks(<Block*> NULL, 0, before, y, n, old, fresh, rule, ahead)
     cdef vec_t v
-    while i < n:
-        if far and fresh != NULL:
-            fetch(fresh + i + ahead, LANES * sizeof(elem_t))
+    i = change_blocks(<vec_t*> NULL, i, before, y, n, old, fresh, rule, ahead)
+    if i < n:
         v = vec_read(before + i)
         if old != NULL:
-            v = vec_without(v, vec_load(old + i, &rule) if n - i >= LANES else vec_load_part(old + i, n - i, &rule))
+            v = vec_without(v, vec_load_part(old + i, n - i, rule))
         if fresh != NULL:
-            v = vec_merge(v, vec_load(fresh + i, &rule) if n - i >= LANES else vec_load_part(fresh + i, n - i, &rule))
-        if n - i >= LANES:
-            vec_write(y + i, v)
-        else:
-            memcpy(y + i, &v, (n - i) * sizeof(acc_t))
-        i += LANES
+            v = vec_merge(v, vec_load_part(fresh + i, n - i, rule))
+        memcpy(y + i, &v, (n - i) * sizeof(acc_t))
 
 
 cdef inline const elem_t* row_at(const Tile* tile, const elem_t* x, Py_ssize_t place) noexcept nogil:
@@ -401,6 +424,7 @@ cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, ac
     cdef const Axis* axis = &tile.axis[0]
     cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
     cdef Py_ssize_t fresh = axis.stride // axis.dilation, place = tile.begin[0] * axis.stride - axis.pad, w, k
+    cdef Py_ssize_t ahead = AHEAD // <Py_ssize_t> sizeof(elem_t) if is_far(tile) else 0
     cdef const acc_t* before
     for w in range(tile.end[0] - tile.begin[0]):
         fill_part(y, low)
@@ -409,12 +433,12 @@ cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, ac
             fill_part(y + low, high - low)
             for k in range(axis.kernel):
                 change_row(y + low, y + low, high - low, NULL, row_at(tile, x, place + k * axis.dilation), tile.rule,
-                           is_far(tile))
+                           ahead)
         else:
             before = y - step
             for k in range(fresh):
                 change_row(before + low, y + low, high - low, row_at(tile, x, place - axis.stride + k * axis.dilation),
-                           row_at(tile, x, place + (axis.kernel - fresh + k) * axis.dilation), tile.rule, is_far(tile))
+                           row_at(tile, x, place + (axis.kernel - fresh + k) * axis.dilation), tile.rule, ahead)
                 before = y
         place += axis.stride
         y += step
