@@ -61,6 +61,7 @@ from ..core.rows cimport (
     AHEAD,
     MOST_FRESH,
     SLACK,
+    STRIP,
     Columns,
     Layout,
     Rows,
@@ -364,6 +365,7 @@ cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, con
 cdef enum:
     LONG_ROW = 8      # minimum vectors of a row whose values are added to sums and subtracted again
     MANY_WINDOWS = 4  # minimum number of windows along the first axis, for the same purpose
+    LEAST_PIECE = 1024  # minimum bytes of elements of such a row that are processed window by window; half take longer
 
 
 cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
@@ -418,30 +420,41 @@ cdef inline const elem_t* row_at(const Tile* tile, const elem_t* x, Py_ssize_t p
     return x + place * tile.x_stride[0] if 0 <= place < tile.axis[0].size else NULL
 
 
-cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, acc_t* y, Py_ssize_t step) noexcept nogil:
-    """Load one row of each window of the first axis: the row of the window before it, minus old rows, plus fresh
-    rows."""
+cdef void slide_piece(const Tile* tile, const elem_t* x, acc_t* y, Py_ssize_t step, Py_ssize_t n) noexcept nogil:
+    """Load n values of a row for each window of the first axis: the row of the window before it, minus old rows, plus
+    fresh rows."""
     cdef const Axis* axis = &tile.axis[0]
-    cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
     cdef Py_ssize_t fresh = axis.stride // axis.dilation, place = tile.begin[0] * axis.stride - axis.pad, w, k
-    cdef Py_ssize_t ahead = AHEAD // <Py_ssize_t> sizeof(elem_t) if is_far(tile) else 0
+    cdef Py_ssize_t ahead = axis.stride * tile.x_stride[0] if is_far(tile) else 0
     cdef const acc_t* before
-    for w in range(tile.end[0] - tile.begin[0]):
-        fill_part(y, low)
-        fill_part(y + high, layout.pitch - high)
-        if w == 0:
-            fill_part(y + low, high - low)
-            for k in range(axis.kernel):
-                change_row(y + low, y + low, high - low, NULL, row_at(tile, x, place + k * axis.dilation), tile.rule,
-                           ahead)
-        else:
-            before = y - step
-            for k in range(fresh):
-                change_row(before + low, y + low, high - low, row_at(tile, x, place - axis.stride + k * axis.dilation),
-                           row_at(tile, x, place + (axis.kernel - fresh + k) * axis.dilation), tile.rule, ahead)
-                before = y
-        place += axis.stride
+    fill_part(y, n)
+    for k in range(axis.kernel):
+        change_row(y, y, n, NULL, row_at(tile, x, place + k * axis.dilation), tile.rule, ahead)
+    for w in range(1, tile.end[0] - tile.begin[0]):
+        before = y
         y += step
+        for k in range(fresh):
+            change_row(before, y, n, row_at(tile, x, place + k * axis.dilation),
+                       row_at(tile, x, place + (axis.kernel + k) * axis.dilation), tile.rule, ahead)
+            before = y
+        place += axis.stride
+
+
+cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, acc_t* y, Py_ssize_t step) noexcept nogil:
+    """Load one row of each window of the first axis, in pieces whose elements stay in the L1 cache until they are
+    subtracted."""
+    cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
+    cdef Py_ssize_t read = tile.axis[0].span * <Py_ssize_t> sizeof(elem_t) + 2 * <Py_ssize_t> sizeof(acc_t), w, n
+    cdef Py_ssize_t piece = STRIP // read // SLACK * SLACK
+    if piece * <Py_ssize_t> sizeof(elem_t) < LEAST_PIECE:
+        piece = high - low
+    for w in range(tile.end[0] - tile.begin[0]):
+        fill_part(y + w * step, low)
+        fill_part(y + w * step + high, layout.pitch - high)
+    while low < high:
+        n = min(piece, high - low)
+        slide_piece(tile, x, y + low, step, n)
+        x, low = x + n, low + n
 
 
 cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const elem_t* x, acc_t* y) noexcept nogil:
