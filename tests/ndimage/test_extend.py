@@ -66,6 +66,34 @@ def test_elements(dtype: Any) -> None:
         assert y.flags.writeable
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_constants(dtype: Any) -> None:
+    """Constants replace the elements of ranges along any axis, and the dtype of the array decides their bytes."""
+    dtype = np.dtype(dtype)
+    for _ in range(60):
+        shape = tuple(rng.integers(1, 9, rng.integers(1, 5)).tolist())
+        x = laid_out(rng.integers(0, 2 if dtype.kind == "b" else 256, (*shape, dtype.itemsize), np.uint8)
+                     .view(dtype).reshape(shape))
+        places = [(slice(0, size), np.zeros(2, int)) for size in shape]
+        fills = []
+        for axis in rng.integers(0, len(shape), rng.integers(4)).tolist():
+            begin, end = np.sort(rng.integers(0, shape[axis] + 3, 2)).tolist()
+            fills.append((*(slice(None),) * axis, slice(begin, end)))
+        constant = x.ravel()[0]
+        expected = chosen(x, places)
+        for fill in fills:
+            expected[fill] = constant
+        for given in (constant, np.asarray(constant).astype(dtype.newbyteorder())):
+            assert Extender(shape, places, fills, given).extend(x).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("fill", [(slice(0, 6),), (slice(3, 2),), (slice(-1, 2),), (slice(None),) * 2])
+def test_constants_outside(fill: Any) -> None:
+    """Ranges outside the results are refused."""
+    with pytest.raises((IndexError, TypeError)):
+        Extender((5,), [(slice(0, 5),)], [fill], 0)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 300])
 def test_rows(size: int) -> None:
     """Rows of any length are copied, forwards and backwards."""

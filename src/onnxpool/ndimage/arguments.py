@@ -24,6 +24,7 @@ from .filters import Filter, FilterAxisError, FilterError, keeps_order
 if TYPE_CHECKING:
     from ..arrays import Array
 
+FILLED = 1 << 17  # maximum bytes of arrays that are extended with constants, instead of comparing results with them
 COLLECTIONS = (("xarray", "DataArray", "labelled"), ("dask.array", "Array", "chunked"))
 
 
@@ -231,7 +232,7 @@ def described(label: str, kind: str, shape: tuple[int, ...], dtype: np.dtype[Any
                               label, "mode", axis=axis, value=name)
         if MODES[name] is None:
             fill, role = fill_of(label, kind, output if kind != "uniform" and ordered else dtype, cval)
-            if role is Fill.CLAMPS and not ordered:
+            if role is Fill.CLAMPS and not (ordered and math.prod(shape) * dtype.itemsize > FILLED):
                 role = Fill.READ
         before = taps // 2 + shift if not dilates else taps - 1 - taps // 2 - shift
         if not 0 <= before < taps:

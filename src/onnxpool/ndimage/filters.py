@@ -164,7 +164,7 @@ class Filter:
     def single(self) -> tuple[Take | None, Operator] | None:
         """What reads elements, and the pool of them that is the result, if there is one."""
         step = self.steps[0] if len(self.steps) == 1 and self.direct and not self.warns else None
-        return None if step is None or step.source or step.fills else (step.take, step.pools[0])
+        return None if step is None or step.source else (step.take, step.pools[0])
 
     def _task(self, dtype: np.dtype[Any]) -> Task:
         """How elements of a dtype become results."""
@@ -278,14 +278,16 @@ class Filter:
         if finish is corrected:
             finish = partial(corrected, op=self._pool(self.lines, FLOAT64, pads), taps=math.prod(self.reach))
         exact = self.step(strip, task.exact, clipped=clipped) if task.exact else None
-        return Step(tuple(places), self._take(places, task), tuple(fills), pools, self._stores(strip), finish,
+        return Step(tuple(places), self._take(places, fills, task), tuple(fills), pools, self._stores(strip), finish,
                     None if exact else task.source, exact, task.limit)
 
-    def _take(self, places: Sequence[Elements], task: Task) -> Take | None:
-        """What reads elements: nothing for all of them, a slice, or a copy, which may be converted in place."""
+    def _take(self, places: Sequence[Elements], fills: Sequence[tuple[slice, ...]], task: Task) -> Take | None:
+        """What reads elements: nothing for all of them, a slice, or a copy, which may be converted in place. It also
+        writes constants, unless elements are converted first."""
         crop = tuple([parts[0] for parts in places])
         if task.exact or any(len(parts) > 1 or not isinstance(parts[0], slice) for parts in places):
-            return Extender(self.shape, places).extend
+            converted = task.source is not None and task.exact is None
+            return Extender(self.shape, places, () if converted else fills, self.fill).extend
         return None if crop == tuple([slice(0, size) for size in self.shape]) else operator.itemgetter(crop)
 
     def _stores(self, strip: Strip) -> Stores:
@@ -311,7 +313,8 @@ class Filter:
 
     def read(self, step: Step, x: Any) -> Any:
         """The elements that a step reads."""
-        return self.filled(step, x if step.take is None else step.take(x))
+        x = x if step.take is None else step.take(x)
+        return x if step.source is None else self.filled(step, x)
 
     def filled(self, step: Step, x: Any) -> Any:
         """Elements of an array, which may be one of dask, as pools read them."""

@@ -146,7 +146,7 @@ cdef inline void join(block_t* earlier, const block_t* later) noexcept nogil:
         earlier[0] = vec_merge(earlier[0], later[0])
 
 
-cdef inline void part(block_t* total, const block_t* other) noexcept nogil:
+cdef inline void subtract(block_t* total, const block_t* other) noexcept nogil:
     """Subtract other values from totals."""
     if block_t is Block or block_t is Woven4:
         total.a, total.b = vec_without(total.a, other.a), vec_without(total.b, other.b)

@@ -18,6 +18,7 @@ from .element cimport (
     load,
     read,
     set_row,
+    subtract,
     vec_merge,
     vec_none,
     vec_read,
@@ -34,7 +35,7 @@ cdef enum:
     NARROW = 4 * LANES    # rows of fewer values are not rounded up
     NEAR = 8192           # bytes of a block that stays in the L1 cache
     AHEAD = 2048          # prefetch distance for rows, in bytes, approximately
-    STRIP = 24576         # bytes of a strip of sums, which also has partial totals. Strips of extrema have twice as many
+    STRIP = 24576         # bytes of a strip of sums, beside partial totals; twice as many for extrema
     PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one
     PART = 16384          # maximum bytes of accumulators for such a piece
     MOST_FRESH = 3        # maximum new taps of a window whose sum is derived from the window before it
@@ -361,6 +362,35 @@ cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, 
         write(y + i, &v)
         i += block
     return i
+
+
+cdef inline Py_ssize_t change_blocks(block_t* unused, Py_ssize_t i, const acc_t* before, acc_t* y, Py_ssize_t n,
+                                     const elem_t* old, const elem_t* fresh, const Rule* shared,
+                                     Py_ssize_t ahead) noexcept nogil:
+    cdef Rule rule = shared[0]  # a copy, which no store changes
+    cdef Py_ssize_t block = width(unused)
+    cdef block_t v, w
+    while i + block <= n:
+        if ahead and fresh != NULL:
+            fetch(fresh + i + ahead, block * sizeof(elem_t))
+        read(&v, before + i)
+        if old != NULL:
+            load(&w, old + i, LANES, &rule)
+            subtract(&v, &w)
+        if fresh != NULL:
+            load(&w, fresh + i, LANES, &rule)
+            join(&v, &w)
+        write(y + i, &v)
+        i += block
+    return i
+
+
+cdef inline Py_ssize_t change_all(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
+                                  const Rule* rule, Py_ssize_t ahead) noexcept nogil:
+    """y = `before`, minus old elements, plus fresh elements, either of which may be NULL: as many values as fill whole
+    vectors. Returns their number. Fresh elements are prefetched this far ahead, unless `ahead` is 0."""
+    return change_blocks(<vec_t*> NULL, change_blocks(<Block*> NULL, 0, before, y, n, old, fresh, rule, ahead), before,
+                         y, n, old, fresh, rule, ahead)
 
 
 cdef struct Trees:

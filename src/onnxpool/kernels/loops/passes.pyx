@@ -17,16 +17,10 @@ from ..core.element cimport (
     DIVIDES,
     EXACT,
     LANES,
-    Block,
     Woven4,
     acc_t,
-    block_t,
     elem_t,
     end_of,
-    join,
-    load,
-    part,
-    read,
     seen_t,
     vec_load_part,
     vec_merge,
@@ -34,8 +28,6 @@ from ..core.element cimport (
     vec_t,
     vec_without,
     vec_write,
-    width,
-    write,
 )
 from ..core.empty cimport finish_outside
 from ..core.fetches cimport BEYOND
@@ -48,7 +40,6 @@ from ..core.job cimport (
     Run,
     Tile,
     Window,
-    fetch,
     round_up,
     run_at,
     touch,
@@ -67,6 +58,7 @@ from ..core.rows cimport (
     Rows,
     Trees,
     calm,
+    change_all,
     fill_exactly,
     fill_row,
     is_tree,
@@ -378,34 +370,12 @@ cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
             and layout.pitch >= LONG_ROW * LANES and tile.end[0] - tile.begin[0] >= MANY_WINDOWS)
 
 
-cdef inline Py_ssize_t change_blocks(block_t* unused, Py_ssize_t i, const acc_t* before, acc_t* y, Py_ssize_t n,
-                                     const elem_t* old, const elem_t* fresh, const Rule* shared,
-                                     Py_ssize_t ahead) noexcept nogil:
-    cdef Rule rule = shared[0]  # a copy, which no store changes
-    cdef Py_ssize_t block = width(unused)
-    cdef block_t v, w
-    while i + block <= n:
-        if ahead and fresh != NULL:
-            fetch(fresh + i + ahead, block * sizeof(elem_t))
-        read(&v, before + i)
-        if old != NULL:
-            load(&w, old + i, LANES, &rule)
-            part(&v, &w)
-        if fresh != NULL:
-            load(&w, fresh + i, LANES, &rule)
-            join(&v, &w)
-        write(y + i, &v)
-        i += block
-    return i
-
-
 cdef void change_row(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
                      const Rule* rule, Py_ssize_t ahead) noexcept nogil:
     """y = `before`, minus an old row, plus a fresh row, of n values each. A row may be NULL. Fresh elements are
     prefetched this far ahead, unless `ahead` is 0."""
-    cdef Py_ssize_t i = change_blocks(<Block*> NULL, 0, before, y, n, old, fresh, rule, ahead)
+    cdef Py_ssize_t i = change_all(before, y, n, old, fresh, rule, ahead)
     cdef vec_t v
-    i = change_blocks(<vec_t*> NULL, i, before, y, n, old, fresh, rule, ahead)
     if i < n:
         v = vec_read(before + i)
         if old != NULL:
@@ -424,13 +394,13 @@ cdef void slide_piece(const Tile* tile, const elem_t* x, acc_t* y, Py_ssize_t st
     """Load n values of a row for each window of the first axis: the row of the window before it, minus old rows, plus
     fresh rows."""
     cdef const Axis* axis = &tile.axis[0]
-    cdef Py_ssize_t fresh = axis.stride // axis.dilation, place = tile.begin[0] * axis.stride - axis.pad, w, k
+    cdef Py_ssize_t fresh = axis.stride // axis.dilation, place = tile.begin[0] * axis.stride - axis.pad, k, _
     cdef Py_ssize_t ahead = axis.stride * tile.x_stride[0] if is_far(tile) else 0
     cdef const acc_t* before
     fill_part(y, n)
     for k in range(axis.kernel):
         change_row(y, y, n, NULL, row_at(tile, x, place + k * axis.dilation), tile.rule, ahead)
-    for w in range(1, tile.end[0] - tile.begin[0]):
+    for _ in range(1, tile.end[0] - tile.begin[0]):
         before = y
         y += step
         for k in range(fresh):
@@ -444,8 +414,8 @@ cdef void slide_rows(const Tile* tile, const Layout* layout, const elem_t* x, ac
     """Load one row of each window of the first axis, in pieces whose elements stay in the L1 cache until they are
     subtracted."""
     cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
-    cdef Py_ssize_t read = tile.axis[0].span * <Py_ssize_t> sizeof(elem_t) + 2 * <Py_ssize_t> sizeof(acc_t), w, n
-    cdef Py_ssize_t piece = STRIP // read // SLACK * SLACK
+    cdef Py_ssize_t near = tile.axis[0].span * <Py_ssize_t> sizeof(elem_t) + 2 * <Py_ssize_t> sizeof(acc_t), w, n
+    cdef Py_ssize_t piece = STRIP // near // SLACK * SLACK
     if piece * <Py_ssize_t> sizeof(elem_t) < LEAST_PIECE:
         piece = high - low
     for w in range(tile.end[0] - tile.begin[0]):

@@ -2,10 +2,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 class Extender:
-    def __new__(cls, shape: tuple[int, ...], places: Sequence[Sequence[slice | NDArray[Any]]]) -> Extender: ...
+    def __new__(cls, shape: tuple[int, ...], places: Sequence[Sequence[slice | NDArray[Any]]],
+                fills: Sequence[tuple[slice, ...]] = (), constant: ArrayLike | None = None) -> Extender: ...
     def extend(self, x: NDArray[Any]) -> NDArray[Any]: ...
 
 def as_doubles(x: NDArray[Any], limit: float) -> NDArray[np.float64] | None: ...

@@ -1,13 +1,15 @@
 """Extended arrays: copies whose elements along each axis are any elements of an array, such as those beyond its ends.
 
-Elements are moved as bits. They are listed as runs, and all of them are checked, before arrays are read. Copies of
-64-bit integers become doubles in place, and their means integers.
+Elements are moved as bits. They are listed as runs, and all of them are checked, before arrays are read. Constants
+replace some of them. Copies of 64-bit integers become doubles in place, and their means integers.
 """
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport llabs
 from libc.string cimport memcpy
+
+import numpy as np
 
 cimport numpy as cnp
 
@@ -53,6 +55,27 @@ cdef extern from *:
                 memcpy(to, from, bytes);
     }
     #undef ENDS
+    #define REPEAT(type)                                                                  \
+        for (ptrdiff_t i = 0; i < rows; i++, to += stride)                                \
+            for (ptrdiff_t k = 0; k < bytes; k += sizeof(type))                           \
+                memcpy(to + k, item, sizeof(type));
+    /* Fill rows of bytes with an item. */
+    static __attribute__((noinline)) void fill_rows(char *to, ptrdiff_t stride, ptrdiff_t rows, ptrdiff_t bytes,
+                                                    const char *item, ptrdiff_t size) {
+        if (size == 1)
+            REPEAT(char)
+        else if (size == 2)
+            REPEAT(uint16_t)
+        else if (size == 4)
+            REPEAT(uint32_t)
+        else if (size == 8)
+            REPEAT(uint64_t)
+        else
+            for (ptrdiff_t i = 0; i < rows; i++, to += stride)
+                for (ptrdiff_t k = 0; k < bytes; k += size)
+                    memcpy(to + k, item, size);
+    }
+    #undef REPEAT
     /* Replace integers from `least` to `most`, of magnitudes up to 2^51, by doubles, and return whether all are. Adding
      * such an integer to the bits of 3 * 2^51 adds it to the number. Signs of differences tell which are beyond. */
     static int make_doubles(double *x, ptrdiff_t n, uint64_t least, uint64_t most) {
@@ -80,6 +103,8 @@ cdef extern from *:
     const Py_ssize_t PTRDIFF_MAX
     void copy_rows(const char* source, Py_ssize_t source_stride, char* target, Py_ssize_t target_stride,
                    Py_ssize_t rows, Py_ssize_t size) noexcept nogil
+    void fill_rows(char* target, Py_ssize_t stride, Py_ssize_t rows, Py_ssize_t bytes, const char* item,
+                   Py_ssize_t size) noexcept nogil
     bint make_doubles(double* x, Py_ssize_t n, uint64_t least, uint64_t most) noexcept nogil
     void make_integers(double* x, Py_ssize_t n, bint truncated) noexcept nogil
 
@@ -191,14 +216,23 @@ cdef void copy_places(const Side* side, int outer, const char* source, char* tar
             left -= rows
 
 
+cdef struct Fill:
+    # A range of an axis of results, and the values before and after it along the other axes.
+    Py_ssize_t begin, count, outer, inner, extended
+
+
 cdef class Extender:
     """Copies arrays of one shape. Along each axis, results have the elements at given places: slices without steps, and
-    arrays of numbers, one after the other."""
+    arrays of numbers, one after the other. Then parts of results are filled with a constant. Each is a tuple of slices,
+    of which only the last one leaves elements out."""
     cdef int ndim
     cdef Axis* axes
+    cdef int count
+    cdef Fill* fills
+    cdef cnp.ndarray constant
 
-    def __cinit__(self, tuple shape not None, places):
-        cdef Py_ssize_t most
+    def __cinit__(self, tuple shape not None, places, fills=(), constant=None):
+        cdef Py_ssize_t most, begin, end
         cdef Run* fewer
         cdef int a
         if len(shape) > MOST_AXES or len(places) != len(shape):
@@ -221,12 +255,28 @@ cdef class Extender:
             fewer = <Run*> PyMem_Realloc(self.axes[a].run, max(1, self.axes[a].runs) * sizeof(Run))
             if fewer:
                 self.axes[a].run = fewer
+        self.fills = <Fill*> PyMem_Calloc(max(1, len(fills)), sizeof(Fill))
+        if not self.fills:
+            raise MemoryError
+        self.constant = np.asarray(constant) if fills else None
+        for place in fills:
+            begin, end = place[len(place) - 1].start, place[len(place) - 1].stop
+            if len(place) > self.ndim or not 0 <= begin <= end <= self.axes[len(place) - 1].extended:
+                raise IndexError(f"places {begin} to {end} of axis {len(place) - 1}")
+            self.fills[self.count] = Fill(begin, end - begin, 1, 1, self.axes[len(place) - 1].extended)
+            for a in range(self.ndim):
+                if a < len(place) - 1:
+                    self.fills[self.count].outer *= self.axes[a].extended
+                elif a > len(place) - 1:
+                    self.fills[self.count].inner *= self.axes[a].extended
+            self.count += 1
 
     def __dealloc__(self):
         cdef int a
         for a in range(self.ndim):
             PyMem_Free(self.axes[a].run)
         PyMem_Free(self.axes)
+        PyMem_Free(self.fills)
 
     def extend(self, cnp.ndarray x not None):
         """The extended array, which is C-contiguous."""
@@ -236,8 +286,10 @@ cdef class Extender:
         cdef cnp.ndarray y
         cdef const char* source = <const char*> cnp.PyArray_DATA(x)
         cdef char* target
-        cdef Py_ssize_t pace = cnp.PyArray_ITEMSIZE(x)
+        cdef const char* item = NULL
+        cdef Py_ssize_t itemsize = cnp.PyArray_ITEMSIZE(x), pace = itemsize
         cdef int a, count = 0
+        cdef cnp.ndarray constant
         cdef cnp.dtype dtype = x.dtype
         if x.ndim != self.ndim or PyDataType_REFCHK(dtype):
             raise ValueError(f"an array of {x.ndim} axes and of {dtype}, instead of numbers along {self.ndim} axes")
@@ -259,19 +311,28 @@ cdef class Extender:
                 side[count] = Side(axis, x.strides[a], pace)
                 count += 1
             pace *= axis.extended
+        if self.count:
+            constant = self.constant if self.constant.dtype == dtype else self.constant.astype(dtype)
+            item = <const char*> cnp.PyArray_DATA(constant)
         if pace < LONG:
-            copy_all(side, count, source, target, pace)
+            self.copy(side, count, source, target, pace, item, itemsize)
         else:
             with nogil:
-                copy_all(side, count, source, target, pace)
+                self.copy(side, count, source, target, pace, item, itemsize)
         return y
 
-
-cdef void copy_all(const Side* side, int count, const char* source, char* target, Py_ssize_t size) noexcept nogil:
-    if count:
-        copy_places(side, count - 1, source, target)
-    else:
-        memcpy(target, source, size)
+    cdef void copy(self, const Side* side, int count, const char* source, char* target, Py_ssize_t size,
+                   const char* item, Py_ssize_t itemsize) noexcept nogil:
+        cdef Py_ssize_t row
+        cdef int i
+        if count:
+            copy_places(side, count - 1, source, target)
+        else:
+            memcpy(target, source, size)
+        for i in range(self.count):
+            row = self.fills[i].inner * itemsize
+            fill_rows(target + self.fills[i].begin * row, self.fills[i].extended * row, self.fills[i].outer,
+                      self.fills[i].count * row, item, itemsize)
 
 
 cdef int check_words(cnp.ndarray x, bint integers) except -1:
