@@ -371,6 +371,7 @@ FAR_WINDOWS = [  # sizes, kernel, strides, pads: of about 600 elements
     ((600,), 2, 2, 0), ((600,), 6, 6, 3), ((600,), 4, 3, (1, 2)), ((600,), 7, 2, 3), ((24, 25), 2, 2, 0),
     ((24, 25), 3, 2, 1), ((24, 25), (3, 2), 1, (1, 0, 1, 1)), ((24, 25), (4, 5), (4, 5), (0, 0, 3, 0)),
     ((4, 6, 25), 2, 2, (0, 1, 0, 0, 0, 1)), ((4, 6, 25), (4, 3, 1), (2, 1, 1), (1, 1, 0, 1, 1, 0)), ((9, 64), 2, 2, 0),
+    ((24, 25), (9, 11), 1, 4), ((24, 25), (10, 3), 2, (3, 1, 2, 1)),
 ]
 
 
@@ -397,6 +398,23 @@ def test_long_rows(kernel, stride, dtype):
     for kind in ("max",) if dtype == np.uint8 else ("max", "mean"):
         call, planes = Call(kind, row.windows, dtype), planes_of(row.sizes, dtype, 2)
         together(call, planes, alone(call, planes), 1, 3, (*NEAR, "every second element"))
+
+
+@pytest.mark.parametrize("kernel", [9, 12, 17, 41])
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16"])
+def test_exact_sums_of_wide_images(dtype, kernel):
+    """Sums from which old rows are subtracted are exact, although rows are processed in pieces and by several
+    threads."""
+    limits = np.iinfo(dtype)
+    x = np.random.default_rng(kernel).integers(limits.min, limits.max, (70, 5003), dtype, endpoint=True)
+    for stride, pad in ((1, 0), (1, kernel // 2), (3, 2)):
+        places = np.pad(x.astype(np.int64), ((pad + 1, pad), (pad + 1, pad))).cumsum(0).cumsum(1)
+        sums = (places[kernel:] - places[:-kernel])[::stride]
+        sums = (sums[:, kernel:] - sums[:, :-kernel])[:, ::stride]
+        for num_threads in (1, 2):
+            y = onnxpool.average_pool(x, kernel, strides=stride, pads=(pad,) * 4, axes=(0, 1), dtype=dtype,
+                                      count_include_pad=1, num_threads=num_threads)
+            assert np.array_equal(y, np.rint(sums / kernel**2))
 
 
 WHOLE = {
