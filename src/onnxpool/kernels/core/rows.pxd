@@ -35,7 +35,7 @@ cdef enum:
     NARROW = 4 * LANES    # rows of fewer values are not rounded up
     NEAR = 8192           # bytes of a block that stays in the L1 cache
     AHEAD = 2048          # prefetch distance for rows, in bytes, approximately
-    STRIP = 24576         # bytes of a strip of sums, beside partial totals; twice as many for extrema
+    STRIP = 24576         # bytes of a strip that stays in the L1 cache
     PIECE = 8192          # bytes of a row that are read before the next row, if windows are reduced one by one
     PART = 16384          # maximum bytes of accumulators for such a piece
     MOST_FRESH = 3        # maximum new taps of a window whose sum is derived from the window before it
@@ -108,13 +108,14 @@ cdef inline void lay_last(const Tile* tile, Layout* layout) noexcept nogil:
         layout.pitch = round_up(layout.pitch, LANES * axis.stride if layout.split else LANES)
 
 
-cdef inline Py_ssize_t values_of_strip() noexcept nogil:
-    return (2 if IDEMPOTENT else 1) * STRIP // <Py_ssize_t> sizeof(acc_t)
+cdef inline Py_ssize_t values_of_strip(bint wide) noexcept nogil:
+    return (2 if IDEMPOTENT and wide else 1) * STRIP // <Py_ssize_t> sizeof(acc_t)
 
 
-cdef inline Py_ssize_t strip_of(const Rows* rows) noexcept nogil:
-    """The width of a strip in values. A strip has a row for each place of an axis."""
-    cdef Py_ssize_t near = values_of_strip() // rows.n
+cdef inline Py_ssize_t strip_of(const Rows* rows, bint wide) noexcept nogil:
+    """The width of a strip in values. A strip has a row for each place of an axis. If `wide`, elements come from main
+    memory, where longer pieces of rows arrive faster."""
+    cdef Py_ssize_t near = values_of_strip(wide) // rows.n
     cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     return max(1, near // line) * line
 
@@ -135,7 +136,7 @@ cdef inline Py_ssize_t piece_of() noexcept nogil:
 
 cdef inline Py_ssize_t strips_of(const Tile* tile, const Layout* layout) noexcept nogil:
     """Values of a strip, before and after reduction. They suffice for tiles with fewer windows and wider strips."""
-    cdef Py_ssize_t near = values_of_strip(), most = 0
+    cdef Py_ssize_t near = values_of_strip(True), most = 0
     cdef Py_ssize_t line = CACHE_LINE // <Py_ssize_t> sizeof(elem_t)
     cdef int a
     for a in range(tile.rank):

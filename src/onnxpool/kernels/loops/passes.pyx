@@ -328,13 +328,13 @@ cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, con
     cdef Py_ssize_t low = (layout.low - layout.begin) * tile.lanes, high = (layout.high - layout.begin) * tile.lanes
     cdef Py_ssize_t above = min(rows.n, max(0, -rows.begin))
     cdef Py_ssize_t below = max(above, min(rows.n, tile.axis[0].size - rows.begin))
-    cdef Py_ssize_t v = 0, end, first, width, w
+    cdef Py_ssize_t v = 0, most = strip_of(rows, tile.far >= BEYOND), end, first, width, w
     cdef acc_t* strip = <acc_t*> tile.scratch + layout.strips
     c.step, c.pieces, c.taps = tile.x_stride[0], 1, 1
+    c.fresh, c.ahead = 1 if is_far(tile) else 0, most
     x += (rows.begin + above) * c.step
     while v < layout.pitch:
-        end = min(layout.pitch, v + strip_of(rows))
-        c.fresh, c.ahead = 1 if is_far(tile) else 0, strip_of(rows)
+        end = min(layout.pitch, v + most)
         if tile.x_stride[last] != tile.lanes:
             end = min(end, (v // tile.lanes + 1) * tile.lanes)
         first, width = min(end, max(v, low)), round_up(end - v, LANES)
@@ -459,7 +459,7 @@ cdef void load_trees(const Tile* tile, const Layout* layout, Columns* c, const e
 cdef void reduce_tree_axis(const Tile* tile, const Layout* layout, int a, Py_ssize_t post, const acc_t* x,
                            acc_t* y) noexcept nogil:
     """Reduce an axis after the first one as a tree."""
-    cdef Py_ssize_t v = 0, width = strip_of(&layout.rows[a]), n, p
+    cdef Py_ssize_t v = 0, width = strip_of(&layout.rows[a], False), n, p
     cdef acc_t* strip = <acc_t*> tile.scratch + layout.strips
     while v < post:
         n = min(width, post - v)
