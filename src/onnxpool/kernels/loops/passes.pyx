@@ -357,7 +357,7 @@ cdef void load_tree_rows(const Tile* tile, const Layout* layout, Columns* c, con
 cdef enum:
     LONG_ROW = 8      # minimum vectors of a row whose values are added to sums and subtracted again
     MANY_WINDOWS = 4  # minimum number of windows along the first axis, for the same purpose
-    LEAST_PIECE = 1024  # minimum bytes of elements of such a row that are processed window by window; half take longer
+    LEAST_PIECE = 1024  # minimum bytes of a piece of such a row; half as many take 1.2 times as long
 
 
 cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
