@@ -146,17 +146,6 @@ cdef inline void join(block_t* earlier, const block_t* later) noexcept nogil:
         earlier[0] = vec_merge(earlier[0], later[0])
 
 
-cdef inline void subtract(block_t* total, const block_t* other) noexcept nogil:
-    """Subtract other values from totals."""
-    if block_t is Block or block_t is Woven4:
-        total.a, total.b = vec_without(total.a, other.a), vec_without(total.b, other.b)
-        total.c, total.d = vec_without(total.c, other.c), vec_without(total.d, other.d)
-    elif block_t is Pair or block_t is Ends or block_t is Woven:
-        total.a, total.b = vec_without(total.a, other.a), vec_without(total.b, other.b)
-    else:
-        total[0] = vec_without(total[0], other[0])
-
-
 cdef inline void fold(block_t* earlier, const elem_t* x, Py_ssize_t n, const Rule* rule) noexcept nogil:
     cdef block_t later
     load(&later, x, n, rule)

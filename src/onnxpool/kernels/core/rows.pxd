@@ -18,7 +18,6 @@ from .element cimport (
     load,
     read,
     set_row,
-    subtract,
     vec_merge,
     vec_none,
     vec_read,
@@ -363,35 +362,6 @@ cdef inline Py_ssize_t add_pairs(block_t* unused, Py_ssize_t i, const acc_t* x, 
         write(y + i, &v)
         i += block
     return i
-
-
-cdef inline Py_ssize_t change_blocks(block_t* unused, Py_ssize_t i, const acc_t* before, acc_t* y, Py_ssize_t n,
-                                     const elem_t* old, const elem_t* fresh, const Rule* shared,
-                                     Py_ssize_t ahead) noexcept nogil:
-    cdef Rule rule = shared[0]  # a copy, which no store changes
-    cdef Py_ssize_t block = width(unused)
-    cdef block_t v, w
-    while i + block <= n:
-        if ahead and fresh != NULL:
-            fetch(fresh + i + ahead, block * sizeof(elem_t))
-        read(&v, before + i)
-        if old != NULL:
-            load(&w, old + i, LANES, &rule)
-            subtract(&v, &w)
-        if fresh != NULL:
-            load(&w, fresh + i, LANES, &rule)
-            join(&v, &w)
-        write(y + i, &v)
-        i += block
-    return i
-
-
-cdef inline Py_ssize_t change_all(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
-                                  const Rule* rule, Py_ssize_t ahead) noexcept nogil:
-    """y = `before`, minus old elements, plus fresh elements, either of which may be NULL: as many values as fill whole
-    vectors. Returns their number. Fresh elements are prefetched this far ahead, unless `ahead` is 0."""
-    return change_blocks(<vec_t*> NULL, change_blocks(<Block*> NULL, 0, before, y, n, old, fresh, rule, ahead), before,
-                         y, n, old, fresh, rule, ahead)
 
 
 cdef struct Trees:

@@ -22,6 +22,7 @@ from ..core.element cimport (
     elem_t,
     end_of,
     seen_t,
+    vec_load,
     vec_load_part,
     vec_merge,
     vec_read,
@@ -40,6 +41,7 @@ from ..core.job cimport (
     Run,
     Tile,
     Window,
+    fetch,
     round_up,
     run_at,
     touch,
@@ -58,7 +60,6 @@ from ..core.rows cimport (
     Rows,
     Trees,
     calm,
-    change_all,
     fill_exactly,
     fill_row,
     is_tree,
@@ -371,18 +372,29 @@ cdef inline bint slides(const Tile* tile, const Layout* layout) noexcept nogil:
 
 
 cdef void change_row(const acc_t* before, acc_t* y, Py_ssize_t n, const elem_t* old, const elem_t* fresh,
-                     const Rule* rule, Py_ssize_t ahead) noexcept nogil:
+                     const Rule* shared, Py_ssize_t ahead) noexcept nogil:
     """y = `before`, minus an old row, plus a fresh row, of n values each. A row may be NULL. Fresh elements are
     prefetched this far ahead, unless `ahead` is 0."""
-    cdef Py_ssize_t i = change_all(before, y, n, old, fresh, rule, ahead)
-    cdef vec_t v
-    if i < n:
+    cdef Rule rule = shared[0]  # a copy, which no store changes
+    cdef Py_ssize_t i = 0
+    cdef vec_t v, last  # memcpy takes the address of `last`, so only v stays in a register
+    while i + LANES <= n:
+        if ahead and fresh != NULL:
+            fetch(fresh + i + ahead, LANES * sizeof(elem_t))
         v = vec_read(before + i)
         if old != NULL:
-            v = vec_without(v, vec_load_part(old + i, n - i, rule))
+            v = vec_without(v, vec_load(old + i, &rule))
         if fresh != NULL:
-            v = vec_merge(v, vec_load_part(fresh + i, n - i, rule))
-        memcpy(y + i, &v, (n - i) * sizeof(acc_t))
+            v = vec_merge(v, vec_load(fresh + i, &rule))
+        vec_write(y + i, v)
+        i += LANES
+    if i < n:
+        last = vec_read(before + i)
+        if old != NULL:
+            last = vec_without(last, vec_load_part(old + i, n - i, &rule))
+        if fresh != NULL:
+            last = vec_merge(last, vec_load_part(fresh + i, n - i, &rule))
+        memcpy(y + i, &last, (n - i) * sizeof(acc_t))
 
 
 cdef inline const elem_t* row_at(const Tile* tile, const elem_t* x, Py_ssize_t place) noexcept nogil:
